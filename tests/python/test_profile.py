@@ -184,6 +184,20 @@ def test_a_summary_is_small_whatever_the_trace_holds(tmp_path: Path) -> None:
     assert len(json.dumps(found)) < 200_000
 
 
+def test_a_trace_that_is_too_large_for_an_artifact_is_summed_up_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("speedproof.profile.summary.MOST_KEPT_BYTES", 100)
+    path = trace_of(tmp_path / "gpu-trace.json", [launch(0, 1), kernel("gemm", 5, 5, 1)])
+    (tmp_path / "windows.json").write_text(
+        json.dumps({"windows": [{"name": "gpu", "file": path.name, "steps": 1}]})
+    )
+    found = summarize(tmp_path)
+    assert found["step_ms"] == pytest.approx(0.005)
+    assert "too many to keep" in found["problems"][0]
+    assert not path.exists()
+
+
 def test_the_largest_blocks_at_the_peak_of_memory_are_named() -> None:
     frames = [{"filename": "/x/torch/nn/linear.py", "line": 1, "name": "forward"}]
     own = [{"filename": "/home/me/train.py", "line": 7, "name": "step"}]

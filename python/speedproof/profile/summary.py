@@ -17,6 +17,8 @@ SCHEMA_VERSION = 1
 MOST_ROWS = 200
 MOST_CHARACTERS = 300
 REST = "all others"
+# The artifact is uploaded and downloaded as a whole.
+MOST_KEPT_BYTES = 200_000_000
 
 
 def summarize(folder: Path) -> dict[str, Any]:
@@ -28,9 +30,15 @@ def summarize(folder: Path) -> dict[str, Any]:
         try:
             steps = int(window["steps"])
             found |= _read(path, str(window["name"]), steps)
-            found["traces"].append({"file": path.name, "bytes": path.stat().st_size, "steps": steps})
+            size = path.stat().st_size
+            found["traces"].append({"file": path.name, "bytes": size, "steps": steps})
             if window.get("memory"):
                 found["memory"] = window["memory"]
+            if size > MOST_KEPT_BYTES:
+                path.unlink()
+                problems.append(
+                    f"{path.name}: {size / 1e6:.0f} MB are too many to keep; it is summed up only"
+                )
         except (BadTrace, OSError, KeyError, TypeError, ValueError) as error:
             problems.append(f"{path.name}: {error}" if path.name not in str(error) else str(error))
     return found

@@ -1,7 +1,6 @@
 // Reads a recorded experiment back: its plan, its launches and the raw metrics next to result.json.
-import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Experiment, gatesOf, VARIANTS, type Variant } from '../../config/experiment.ts'
+import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import { gatesFile } from '../../config/gates/gates.ts'
 import { applyOverrides, type Overrides } from '../../config/overrides/overrides.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
@@ -11,18 +10,19 @@ import { ConfigError } from '../../errors.ts'
 import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '../../measure/outcome.ts'
-import type { Profiles } from '../../measure/profile.ts'
+import type { Profiles } from '../../measure/profile/profile.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import { followsLook } from '../../plan/budget.ts'
-import { type PlannedRun, planRuns, repeatOf, tracedRun } from '../../plan/plan.ts'
+import { type PlannedRun, planRuns, repeatOf } from '../../plan/plan.ts'
 import { readerOf } from '../../read/readers.ts'
 import { parseRecorded, type Recorded, type Request } from '../../record/result.ts'
 import { RECORD_LIMITS } from '../../text/bounded-json.ts'
 import { Workspace } from '../folder/workspace.ts'
+import { readProfiles } from '../profile/read-profiles.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
 import { parseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
-import { readMachineFile, readProfile, readRunMetrics } from './read-run-files.ts'
+import { readMachineFile, readRunMetrics } from './read-run-files.ts'
 import { refuseLadder } from './record-kind.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
@@ -67,17 +67,6 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)
   const profiles = await readProfiles(recorded.experiment, workspace)
   return { request: requestOf(recorded, experiment), launched, watched, reevaluation, profiles }
-}
-
-async function readProfiles({ profile, design }: Experiment, workspace: Workspace): Promise<Profiles> {
-  if (!profile) return null
-  const folderOf = (variant: Variant) => workspace.runFiles(tracedRun(variant, design.seed)).profileDirectory
-  // Not begun in a measurement that was broken off.
-  if (!VARIANTS.every((variant) => existsSync(folderOf(variant)))) return null
-  return {
-    baseline: await readProfile(folderOf('baseline')),
-    optimized: await readProfile(folderOf('optimized')),
-  }
 }
 
 /**

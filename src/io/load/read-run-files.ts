@@ -5,20 +5,12 @@ import { lstat, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
-import {
-  MAX_PROFILE_BYTES,
-  PROFILE_FILE,
-  type Profile,
-  parseProfile,
-  unprofiled,
-} from '../../measure/profile.ts'
 import { checkMetrics } from '../../read/check-metrics.ts'
 import type { MetricsProblem } from '../../read/event-problems.ts'
 import { linesOf } from '../../read/lines.ts'
 import type { MetricsRecord } from '../../read/metrics-record.ts'
 import { metricsProblem, readMetrics } from '../../read/read-metrics.ts'
 import { COLLECTION_PROBLEM, type Reader } from '../../read/reader.ts'
-import { readText } from '../system/read-text.ts'
 import { plainText } from '../system/sanitize.ts'
 
 /** What is wrong with the files becomes part of the record. `folder`: of the run. */
@@ -29,15 +21,6 @@ export async function readRunMetrics(folder: string, reader: Reader): Promise<Me
     return await readMetrics(reader, (file) => createReadStream(join(folder, file)))
   } catch (error) {
     return metricsProblem('malformed', cannotBeRead(join(folder, reader.files[0]), error))
-  }
-}
-
-/** `folder`: of the traces. What cannot be read is a reason in the report, and no more. */
-export async function readProfile(folder: string): Promise<Profile> {
-  try {
-    return parseProfile(await readText(join(folder, PROFILE_FILE), PROFILE_FILE, MAX_PROFILE_BYTES))
-  } catch (error) {
-    return unprofiled(messageOf(error))
   }
 }
 

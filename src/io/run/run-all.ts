@@ -10,9 +10,9 @@ import type { PlannedRun } from '../../plan/plan.ts'
 import type { Request, Result } from '../../record/result.ts'
 import type { Opened } from '../load/resume.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
+import { profileVariants } from '../profile/profile-variants.ts'
 import { dataHashes, hashData } from './data-hash.ts'
 import { launchRun, type RunHooks } from './launch-run.ts'
-import { profileVariants } from './profile-variants.ts'
 import { reevaluate } from './reevaluate.ts'
 
 /** Measures and judges what was launched; `launched` has an entry for each planned run and each repeat. */

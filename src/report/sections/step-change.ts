@@ -1,13 +1,13 @@
 // What changed inside the step, from the traced launches: where its time goes, and which operators took it.
 import { VARIANTS } from '../../config/experiment.ts'
-import type { Profile, Profiles } from '../../measure/profile.ts'
+import type { Profile, Profiles } from '../../measure/profile/profile.ts'
 import {
   type ChangedRow,
   changeOf,
   type Explained,
   type StepChange,
   stepChange,
-} from '../../measure/step-change.ts'
+} from '../../measure/profile/step-change.ts'
 import type { Result } from '../../record/result.ts'
 import { medianOf } from '../../statistics/averages.ts'
 import { bytes, number, percent, seconds, signed } from '../../text/numbers.ts'

@@ -1,6 +1,6 @@
 // The section on the step: the change that matters most in its title, hostile names harmless, problems told.
 import { expect, it } from 'vitest'
-import type { Profile } from '../../../src/measure/profile.ts'
+import type { Profile } from '../../../src/measure/profile/profile.ts'
 import { renderMarkdown } from '../../../src/report/markdown.ts'
 import { stepChangeSection } from '../../../src/report/sections/step-change.ts'
 import { aResult } from '../../fixtures/builders.ts'

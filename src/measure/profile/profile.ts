@@ -1,7 +1,7 @@
 // What the traced launches say of a step: the summaries that python/speedproof/profile makes on the measuring machine.
 import { z } from 'zod'
-import type { Variant } from '../config/experiment.ts'
-import { parseBounded, RECORD_LIMITS } from '../text/bounded-json.ts'
+import type { Variant } from '../../config/experiment.ts'
+import { parseBounded, RECORD_LIMITS } from '../../text/bounded-json.ts'
 
 export const PROFILE_FILE = 'profile.json'
 /** 400 rows with names of 300 characters each, and as much again for what is escaped. */

@@ -1,5 +1,5 @@
 // Two profiles -> what changed inside the step: largest change first, and how much of the change the rows explain.
-import type { Variant } from '../config/experiment.ts'
+import type { Variant } from '../../config/experiment.ts'
 import type { Profile, ProfileRow, Profiles } from './profile.ts'
 
 export interface ChangedRow {

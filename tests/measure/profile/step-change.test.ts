@@ -1,7 +1,7 @@
 // What changed inside the step: the kinds add up, and the rows shown explain the change or say how much they leave.
 import { describe, expect, it } from 'vitest'
-import { type Profile, type ProfileRow, parseProfile } from '../../src/measure/profile.ts'
-import { changeOf, stepChange } from '../../src/measure/step-change.ts'
+import { type Profile, type ProfileRow, parseProfile } from '../../../src/measure/profile/profile.ts'
+import { changeOf, stepChange } from '../../../src/measure/profile/step-change.ts'
 
 function aProfile(operators: readonly ProfileRow[], difference: Partial<Profile> = {}): Profile {
   const step_ms = operators.reduce((sum, { ms }) => sum + ms, 0)

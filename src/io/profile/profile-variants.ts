@@ -1,15 +1,15 @@
 // Launches each variant once more, traced for a few steps, and has the traces summed up. Nothing is judged by it.
 import { VARIANTS, type Variant } from '../../config/experiment.ts'
 import { CancelledError, messageOf } from '../../errors.ts'
-import { type Profile, type Profiles, unprofiled } from '../../measure/profile.ts'
+import { type Profile, type Profiles, unprofiled } from '../../measure/profile/profile.ts'
 import { tracedRun } from '../../plan/plan.ts'
-import { readProfile } from '../load/read-run-files.ts'
 import type { Opened } from '../load/resume.ts'
 import { runShort } from '../process/short-command.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
+import { launchRun, type RunHooks } from '../run/launch-run.ts'
+import { packageFolder } from '../run/python-package.ts'
 import { pythonPath } from '../system/python-path.ts'
-import { launchRun, type RunHooks } from './launch-run.ts'
-import { packageFolder } from './python-package.ts'
+import { readProfile } from './read-profiles.ts'
 
 type Question = Pick<Opened, 'request' | 'places' | 'inputs' | 'workspace'>
 
