@@ -1,8 +1,12 @@
 // What may end a launch on a real Slurm, each with who is left, what the verdict says, and how --resume goes on.
+import { execFile } from 'node:child_process'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { listProcesses } from '../../src/io/process/process-table.ts'
 import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
+import { CLI } from '../harness/command-line.ts'
 import { processesIn } from '../harness/processes.ts'
 import {
   hold,
@@ -157,16 +161,23 @@ describe.concurrent('a launch ends', () => {
     expect(outcomes[0]).toMatchObject({ status: 'failed' })
   })
 
-  it('by the end of the salloc around it only with its own end', async () => {
+  it('of an allocation around it by scancel, and not by the SIGKILL of the salloc that took it', async () => {
     const folder = await onNodes()
     await hold(folder, HELD)
-    await slurm('salloc', '--no-shell', '--nodes=2', '--exclusive', '--job-name=lost-salloc')
-    const job = await slurm('squeue', '--noheader', '--name=lost-salloc', '--format=%i')
-    const running = start(folder, undefined, { SLURM_JOB_ID: job })
-    await ranksOf(folder, HELD)
+    const name = `--job-name=${basename(folder)}`
+    const command = [process.execPath, CLI, 'run', EXPERIMENT_FILE, '--out', join(folder, 'out')]
+    const environment = { ...process.env, XDG_STATE_HOME: folder }
+    const running = promisify(execFile)('salloc', [name, '--nodes=2', '--exclusive', ...command], {
+      cwd: folder,
+      env: environment,
+    }).catch((error: { stderr: string }) => error)
+    const ranks = await ranksOf(folder, HELD)
+    for (const pid of processesWith('salloc', folder)) process.kill(pid, 'SIGKILL')
+    const job = await slurm('squeue', '--noheader', `--name=${basename(folder)}`, '--format=%i')
+    expect(ranks.every((pid) => processesIn(folder).includes(pid))).toBe(true)
     await slurm('scancel', job)
-    const { stderr } = await running.ended
-    expect(stderr).toContain('cancelled it (scancel)')
-    expect(processesIn(folder)).toEqual([])
+    expect((await running).stderr).toContain('cancelled it (scancel)')
+    await isEmpty(folder)
+    expect((await readResult(folder)).outcomes[0]).toMatchObject({ status: 'finished' })
   })
 })
