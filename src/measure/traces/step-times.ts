@@ -1,0 +1,137 @@
+// The steps of both variants -> how long they took over the run, and how their times are distributed.
+import { VARIANTS, type Variant } from '../../config/experiment.ts'
+import type { FinishedRun } from '../summary.ts'
+import { curveOf, partEnds, type Spread, type SpreadCurve } from './spread.ts'
+
+export interface StepTimes {
+  /** Median step of each part of the training, between its 10th and 90th percentile; after the warm-up steps. */
+  readonly overRun: SpreadCurve | null
+  readonly distribution: Distribution
+}
+
+export interface Distribution {
+  /** Seconds at the middle of each bin. */
+  readonly bins: readonly number[]
+  /** Share of the steps of a variant in each bin; those below the first and above the last are counted there. */
+  readonly shares: Readonly<Record<Variant, readonly number[]>>
+  /** Seconds at each of QUANTILES; null without a step. */
+  readonly quantiles: Readonly<Record<Variant, readonly number[] | null>>
+  readonly steps: Readonly<Record<Variant, number>>
+}
+
+export const QUANTILES = [0, 0.01, 0.1, 0.5, 0.9, 0.99, 1] as const
+
+const BINS = 60
+/** Beyond, single slow steps would leave all others in one bin. */
+const TAIL = 0.005
+
+/** One number a step; typed, since all runs together may have millions. */
+interface TimedSteps {
+  /** Samples at its end. */
+  readonly seen: Float64Array
+  readonly seconds: Float64Array
+}
+
+interface TimedRun {
+  readonly variant: Variant
+  readonly steps: TimedSteps
+}
+
+/** Null where no run of either variant has a timed step. */
+export function stepTimes(
+  runs: readonly FinishedRun[],
+  warmUpStepsOf: (run: FinishedRun) => number,
+  points: number,
+): StepTimes | null {
+  const timed = runs.map((run) => ({
+    variant: run.run.variant,
+    steps: timedStepsOf(run, warmUpStepsOf(run)),
+  }))
+  const ofVariant = (variant: Variant) => timed.filter((one) => one.variant === variant)
+  const sorted = (variant: Variant) => joined(ofVariant(variant).map(({ steps }) => steps.seconds)).sort()
+  const seconds = { baseline: sorted('baseline'), optimized: sorted('optimized') }
+  if (VARIANTS.every((variant) => seconds[variant].length === 0)) return null
+  return {
+    overRun: overRun(timed, points),
+    distribution: distributionOf(seconds),
+  }
+}
+
+function timedStepsOf({ metrics: { steps } }: FinishedRun, warmUpSteps: number): TimedSteps {
+  const held = new Set(steps.held.map(({ index }) => index))
+  const isTimed = (_: number, index: number) => index >= warmUpSteps && !held.has(index)
+  let total = 0
+  const seen = Float64Array.from(steps.samples, (count) => {
+    total += count
+    return total
+  })
+  return { seen: seen.filter(isTimed), seconds: Float64Array.from(steps.seconds).filter(isTimed) }
+}
+
+function joined(parts: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(parts.reduce((total, { length }) => total + length, 0))
+  let from = 0
+  for (const part of parts) {
+    all.set(part, from)
+    from += part.length
+  }
+  return all
+}
+
+function overRun(timed: readonly TimedRun[], points: number): SpreadCurve | null {
+  const having = timed.filter(({ steps }) => steps.seen.length > 0)
+  const from = Math.min(...having.map(({ steps }) => steps.seen[0] ?? 0))
+  const to = Math.max(...having.map(({ steps }) => steps.seen.at(-1) ?? 0))
+  const fewest = Math.min(...having.map(({ steps }) => steps.seen.length))
+  const parts = Math.min(points, fewest)
+  if (!(parts >= 2 && to > from)) return null
+  const ends = partEnds(from, to, parts)
+  const spread = (variant: Variant): Spread => {
+    const inParts: number[][] = ends.map(() => [])
+    for (const one of having) if (one.variant === variant) sortInto(inParts, one.steps, from, to)
+    const at = inParts.map((values) => (values.length === 0 ? null : Float64Array.from(values).sort()))
+    const line = (share: number) => at.map((values) => values && quantileOf(values, share))
+    return { middle: line(0.5), low: line(0.1), high: line(0.9) }
+  }
+  return curveOf(
+    ends.map(Math.round),
+    spread,
+    (variant) => having.filter((one) => one.variant === variant).length,
+  )
+}
+
+function sortInto(parts: number[][], { seen, seconds }: TimedSteps, from: number, to: number): void {
+  seen.forEach((samples, step) => {
+    const part = Math.ceil(((samples - from) / (to - from)) * parts.length) - 1
+    parts[Math.min(parts.length - 1, Math.max(0, part))]?.push(seconds[step] ?? Number.NaN)
+  })
+}
+
+function distributionOf(sorted: Readonly<Record<Variant, Float64Array>>): Distribution {
+  const some = VARIANTS.map((variant) => sorted[variant]).filter(({ length }) => length > 0)
+  const low = Math.min(...some.map((values) => quantileOf(values, TAIL)))
+  const high = Math.max(...some.map((values) => quantileOf(values, 1 - TAIL)))
+  // Steps that all take equally long need a bin of some width too.
+  const width = (high - low || Math.abs(high) || 1) / BINS
+  const shares = (variant: Variant) => {
+    const counts = new Array<number>(BINS).fill(0)
+    for (const seconds of sorted[variant]) {
+      const bin = Math.min(BINS - 1, Math.max(0, Math.floor((seconds - low) / width)))
+      counts[bin] = (counts[bin] ?? 0) + 1
+    }
+    return counts.map((count) => count / Math.max(1, sorted[variant].length))
+  }
+  const quantiles = (variant: Variant) =>
+    sorted[variant].length === 0 ? null : QUANTILES.map((share) => quantileOf(sorted[variant], share))
+  return {
+    bins: Array.from({ length: BINS }, (_, bin) => low + (bin + 0.5) * width),
+    shares: { baseline: shares('baseline'), optimized: shares('optimized') },
+    quantiles: { baseline: quantiles('baseline'), optimized: quantiles('optimized') },
+    steps: { baseline: sorted.baseline.length, optimized: sorted.optimized.length },
+  }
+}
+
+/** Of sorted values, the one below which that share of them lies. */
+function quantileOf(sorted: Float64Array, share: number): number {
+  return sorted[Math.round(share * (sorted.length - 1))] ?? Number.NaN
+}

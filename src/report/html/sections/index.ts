@@ -1,0 +1,24 @@
+// The sections of an experiment on the page, most important first: one file each.
+import type { HtmlSection } from '../section.ts'
+import { checksHtml } from './checks.ts'
+import { differencesHtml } from './differences.ts'
+import { environmentHtml } from './environment.ts'
+import { gatesHtml } from './gates.ts'
+import { lossesHtml } from './losses.ts'
+import { reproduceHtml } from './reproduce.ts'
+import { stepsHtml } from './steps.ts'
+import { timePartsHtml } from './time-parts.ts'
+import { timelineHtml } from './timeline.ts'
+
+export const HTML_SECTIONS: readonly HtmlSection[] = [
+  gatesHtml,
+  stepsHtml,
+  // "What changed inside the step" belongs here: what a profile of each variant shows explains the times above.
+  timePartsHtml,
+  lossesHtml,
+  timelineHtml,
+  differencesHtml,
+  checksHtml,
+  environmentHtml,
+  reproduceHtml,
+]
