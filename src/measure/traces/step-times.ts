@@ -6,22 +6,23 @@ import { curveOf, partEnds, type Spread, type SpreadCurve } from './spread.ts'
 export interface StepTimes {
   /** Median step of each part of the training, between its 10th and 90th percentile; after the warm-up steps. */
   readonly overRun: SpreadCurve | null
-  readonly distribution: Distribution
+  /** Of the same steps; null without one. */
+  readonly distributions: Readonly<Record<Variant, Distribution | null>>
 }
 
 export interface Distribution {
   /** Seconds at the middle of each bin. */
   readonly bins: readonly number[]
-  /** Share of the steps of a variant in each bin; those below the first and above the last are counted there. */
-  readonly shares: Readonly<Record<Variant, readonly number[]>>
-  /** Seconds at each of QUANTILES; null without a step. */
-  readonly quantiles: Readonly<Record<Variant, readonly number[] | null>>
-  readonly steps: Readonly<Record<Variant, number>>
+  /** Share of the steps in each bin; those below the first and above the last are counted there. */
+  readonly shares: readonly number[]
+  /** Seconds at each of QUANTILES. */
+  readonly quantiles: readonly number[]
+  readonly steps: number
 }
 
 export const QUANTILES = [0, 0.01, 0.1, 0.5, 0.9, 0.99, 1] as const
 
-const BINS = 60
+const BINS = 40
 /** Beyond, single slow steps would leave all others in one bin. */
 const TAIL = 0.005
 
@@ -53,7 +54,10 @@ export function stepTimes(
   if (VARIANTS.every((variant) => seconds[variant].length === 0)) return null
   return {
     overRun: overRun(timed, points),
-    distribution: distributionOf(seconds),
+    distributions: {
+      baseline: distributionOf(seconds.baseline),
+      optimized: distributionOf(seconds.optimized),
+    },
   }
 }
 
@@ -107,27 +111,21 @@ function sortInto(parts: number[][], { seen, seconds }: TimedSteps, from: number
   })
 }
 
-function distributionOf(sorted: Readonly<Record<Variant, Float64Array>>): Distribution {
-  const some = VARIANTS.map((variant) => sorted[variant]).filter(({ length }) => length > 0)
-  const low = Math.min(...some.map((values) => quantileOf(values, TAIL)))
-  const high = Math.max(...some.map((values) => quantileOf(values, 1 - TAIL)))
+function distributionOf(sorted: Float64Array): Distribution | null {
+  if (sorted.length === 0) return null
+  const [low, high] = [quantileOf(sorted, TAIL), quantileOf(sorted, 1 - TAIL)]
   // Steps that all take equally long need a bin of some width too.
   const width = (high - low || Math.abs(high) || 1) / BINS
-  const shares = (variant: Variant) => {
-    const counts = new Array<number>(BINS).fill(0)
-    for (const seconds of sorted[variant]) {
-      const bin = Math.min(BINS - 1, Math.max(0, Math.floor((seconds - low) / width)))
-      counts[bin] = (counts[bin] ?? 0) + 1
-    }
-    return counts.map((count) => count / Math.max(1, sorted[variant].length))
+  const counts = new Array<number>(BINS).fill(0)
+  for (const seconds of sorted) {
+    const bin = Math.min(BINS - 1, Math.max(0, Math.floor((seconds - low) / width)))
+    counts[bin] = (counts[bin] ?? 0) + 1
   }
-  const quantiles = (variant: Variant) =>
-    sorted[variant].length === 0 ? null : QUANTILES.map((share) => quantileOf(sorted[variant], share))
   return {
-    bins: Array.from({ length: BINS }, (_, bin) => low + (bin + 0.5) * width),
-    shares: { baseline: shares('baseline'), optimized: shares('optimized') },
-    quantiles: { baseline: quantiles('baseline'), optimized: quantiles('optimized') },
-    steps: { baseline: sorted.baseline.length, optimized: sorted.optimized.length },
+    bins: counts.map((_, bin) => low + (bin + 0.5) * width),
+    shares: counts.map((count) => count / sorted.length),
+    quantiles: QUANTILES.map((share) => quantileOf(sorted, share)),
+    steps: sorted.length,
   }
 }
 

@@ -43,6 +43,7 @@ export interface ChartSpec {
   readonly marks: readonly number[]
   /** Charts with the same word share their pointer. */
   readonly group: string | null
+  readonly size: 'large' | 'small'
 }
 
 /** More are not told apart on a screen. */

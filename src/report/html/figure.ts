@@ -6,11 +6,11 @@ import { type TableText, tableBehind } from './table.ts'
 
 const TABLE_ROWS = 12
 
-export function figure(spec: ChartSpec, table: TableText = tableOf(spec)): Html {
+export function figure(spec: ChartSpec): Html {
   return html`<figure>
-<figcaption><b>${spec.title}</b> ${legend(spec)}</figcaption>
+<figcaption><b>${spec.title}${spec.y.unit === '' ? '' : ` in ${spec.y.unit.trim()}`}</b> ${legend(spec)}</figcaption>
 <div class="plot" data-chart="${spec.id}" role="img" aria-label="${spec.title}. The table below has the numbers."></div>
-${tableBehind('Table of this chart', table, TABLE_ROWS + 1)}
+${tableBehind('Table of this chart', chartTable(spec), TABLE_ROWS + 1)}
 </figure>`
 }
 
@@ -21,7 +21,7 @@ function legend({ id, series }: ChartSpec): Html {
   )}</span>`
 }
 
-function tableOf({ title, x, y, places, series }: ChartSpec): TableText {
+export function chartTable({ title, x, y, places, series }: ChartSpec): TableText {
   const every = Math.max(1, Math.ceil(places.length / TABLE_ROWS))
   const shown = places.flatMap((place, index) =>
     (places.length - 1 - index) % every === 0 ? [{ place, index }] : [],

@@ -14,7 +14,7 @@ export interface GatePoint {
 
 /** In units of the drawing, which a browser scales. */
 const WIDTH = 640
-const HEIGHT = 64
+const HEIGHT = 70
 const [LEFT, RIGHT] = [24, WIDTH - 24]
 const [INTERVAL_Y, POINTS_Y, AXIS_Y] = [16, 32, 44]
 const MARGIN = 0.08

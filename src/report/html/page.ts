@@ -2,7 +2,6 @@
 import type { Combined } from '../../record/combined.ts'
 import type { Result } from '../../record/result.ts'
 import { statusText } from '../../text/wording.ts'
-import { verdictTitle } from '../sections/verdict.ts'
 import type { ChartSpec } from './chart-spec.ts'
 import { type Html, html, NOTHING } from './html.ts'
 import { documentText, MAX_PAGE_BYTES } from './page-parts.ts'
@@ -89,9 +88,15 @@ function experimentId(index: number): string {
   return `experiment-${index + 1}`
 }
 
+/** The badge says the verdict. It speaks for one host, and whoever repeats a measurement is seen to. */
+function experimentTitle({ experiment: { name, mode }, attempt }: Result): string {
+  const again = attempt !== null && attempt > 1 ? `, in attempt ${attempt} of its workflow run` : ''
+  return `${name}${mode === 'aa' ? ' (A/A)' : ''} on this host${again}`
+}
+
 function headOf(result: Result, isAlone: boolean): Html {
   const { verdict } = result
-  const title = html`${badge(verdict.verdict)} ${verdictTitle(result)}`
+  const title = html`${badge(verdict.verdict)} ${experimentTitle(result)}`
   return html`<header class="verdict ${verdict.verdict}">${isAlone ? html`<h1>${title}</h1>` : html`<h2>${title}</h2>`}
 <p><b>Why:</b> ${verdict.reason}</p>
 ${verdict.warnings.length === 0 ? NOTHING : html`<ul class="warnings">${verdict.warnings.slice(0, MOST_WARNINGS).map((warning) => html`<li>${warning}</li>`)}</ul>`}

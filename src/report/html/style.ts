@@ -29,6 +29,7 @@ ul { padding-left: 20px; } li { margin: 4px 0; }
 header.verdict { border: 1px solid var(--line); border-left: 6px solid var(--open); border-radius: 6px; padding: 12px 16px;
   background: var(--soft); margin-bottom: 16px; }
 header.verdict.passed { border-left-color: var(--passed); }
+header.verdict.ladder { border-left-color: var(--machine); }
 header.verdict.failed { border-left-color: var(--failed); }
 .badge { font-weight: 600; color: var(--open); text-transform: uppercase; font-size: 0.8em; letter-spacing: 0.03em;
   border: 1px solid currentColor; border-radius: 4px; padding: 1px 6px; white-space: nowrap; }
@@ -37,9 +38,9 @@ header.verdict.failed { border-left-color: var(--failed); }
 .scroll { overflow-x: auto; margin: 8px 0; }
 .scroll:focus-visible, pre:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { border: 1px solid var(--line); padding: 4px 8px; text-align: left; vertical-align: top; overflow-wrap: normal; min-width: 3em; }
+th, td { border: 1px solid var(--line); padding: 4px 8px; text-align: left; vertical-align: top; min-width: 4em; overflow-wrap: break-word; }
 thead th { background: var(--soft); } tbody th { font-weight: 600; }
-td, tbody th { max-width: 420px; overflow-wrap: anywhere; }
+td, tbody th { max-width: 420px; }
 figure { margin: 16px 0 24px; } figcaption { margin-bottom: 6px; }
 .legend { display: inline-flex; flex-wrap: wrap; gap: 0 14px; font-size: 13px; color: var(--quiet); font-variant-numeric: tabular-nums; }
 .legend > span:empty { display: none; }
@@ -53,6 +54,8 @@ ${['baseline', 'optimized', 'machine', 'start', 'compile', 'steps', 'evaluation'
 svg { display: block; width: 100%; height: auto; }
 svg text { fill: var(--quiet); font-size: 12px; font-variant-numeric: tabular-nums; }
 svg text.limit { fill: var(--ink); }
+svg.gate, svg.parts, svg.rungs { max-width: 720px; }
+.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 20px; } .pair > figure { min-width: 0; }
 svg.gate .good { fill: var(--good); }
 svg .axis { stroke: var(--line); stroke-width: 1; }
 svg .limit { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 4 3; } svg text.limit { stroke: none; }
@@ -60,16 +63,19 @@ svg .interval line { stroke: var(--open); stroke-width: 3; } svg .estimate { fil
 svg.passed .interval line { stroke: var(--passed); } svg.passed .estimate { fill: var(--passed); }
 svg.failed .interval line { stroke: var(--failed); } svg.failed .estimate { fill: var(--failed); }
 svg .block { fill: var(--machine); fill-opacity: 0.55; }
-svg.strip { height: 28px; padding: 0 8px 0 68px; } svg.strip rect { stroke: var(--paper); stroke-width: 1; vector-effect: non-scaling-stroke; }
+svg.strip { height: 28px; padding: 0 8px 0 76px; } svg.strip rect { stroke: var(--paper); stroke-width: 1; vector-effect: non-scaling-stroke; }
 svg.strip .uncounted { fill-opacity: 0.35; } svg.strip .failed { stroke: var(--alarm); stroke-width: 3; }
 svg .predicted { stroke: var(--checkpoint); stroke-width: 3; } svg circle.predicted { fill: var(--paper); stroke-width: 2; }
+svg.rungs .interval line { stroke: var(--quiet); } svg.rungs .estimate { fill: var(--quiet); }
+svg.rungs .gain .interval line { stroke: var(--passed); } svg.rungs .gain .estimate { fill: var(--passed); }
+svg.rungs .loss .interval line { stroke: var(--failed); } svg.rungs .loss .estimate { fill: var(--failed); }
 svg .one { stroke: var(--quiet); stroke-width: 1; stroke-dasharray: 3 3; }
 summary { cursor: pointer; } .behind > summary { color: var(--quiet); font-size: 13px; }
 details.experiment { border: 1px solid var(--line); border-radius: 6px; padding: 8px 16px; margin: 16px 0; }
 details.experiment > summary { font-weight: 600; padding: 4px 0; } details.experiment[open] > summary { margin-bottom: 12px; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: 12px; overflow-x: auto; font-size: 13px; overflow-wrap: normal; }
-@media (max-width: 600px) { body { padding: 10px; font-size: 14px; } h3 { font-size: 16px; } details.experiment { padding: 6px 8px; }
-  svg.gate text, svg.parts text, svg.rungs text { font-size: 20px; } }
+@media (max-width: 600px) { body { padding: 10px; font-size: 14px; } h3 { font-size: 16px; } details.experiment { padding: 6px 8px; } .pair { grid-template-columns: 1fr; }
+  svg.gate text, svg.parts text { font-size: 20px; } svg.rungs text { font-size: 18px; } }
 @media print { body { max-width: none; padding: 0; font-size: 11px; } footer, nav { display: none; } figure, tr { break-inside: avoid; }
   h3 { break-after: avoid; } .scroll { overflow: visible; } pre { white-space: pre-wrap; } }
 `

@@ -1,11 +1,15 @@
 // One chart of the page -> uPlot's options and data.
 import uPlot from 'uplot'
-import { axisText } from '../axis-text.ts'
+import { tickText } from '../axis-text.ts'
 import type { Axis, ChartSpec, Tone } from '../chart-spec.ts'
 
-const HEIGHT = 220
+const HEIGHTS: Readonly<Record<ChartSpec['size'], number>> = { large: 220, small: 150 }
+/** In seconds, from 1 s to some weeks. */
+const ROUND_TIMES = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800,
+]
 /** The same for all, so that charts below each other have one axis. */
-const AXIS_WIDTH = 68
+const AXIS_WIDTH = 76
 
 export function drawChart(
   spec: ChartSpec,
@@ -32,7 +36,7 @@ function optionsOf(spec: ChartSpec, width: number, onPointer: (index: number | n
   const colours = coloursOf()
   return {
     width,
-    height: HEIGHT,
+    height: HEIGHTS[spec.size],
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: {
@@ -41,7 +45,10 @@ function optionsOf(spec: ChartSpec, width: number, onPointer: (index: number | n
       ...(spec.group === null ? {} : { sync: { key: spec.group } }),
     },
     scales: { x: { time: false }, y: yScale(spec) },
-    axes: [axisOf(spec.x, colours, 'x'), axisOf(spec.y, colours, 'y')],
+    axes: [
+      { ...axisOf(spec.x, colours, 'x'), ...(spec.x.format === 'duration' ? { incrs: ROUND_TIMES } : {}) },
+      { ...axisOf(spec.y, colours, 'y'), ...(spec.scale === 'log' ? { splits: powersOfTen } : {}) },
+    ],
     series: [{}, ...spec.series.flatMap((one) => seriesOf(spec, one.tone, colours))],
     bands: spec.series.flatMap(({ tone, spread }, index) =>
       spread === null || spec.kind === 'bars'
@@ -87,10 +94,24 @@ function axisOf(axis: Axis, colours: Colours, side: 'x' | 'y'): uPlot.Axis {
     grid: { stroke: colours.line, width: 1 },
     ticks: { stroke: colours.line, width: 1 },
     ...(side === 'x'
-      ? { size: 46, label: axis.label, labelSize: 16, labelFont: '12px system-ui, sans-serif', space: 90 }
+      ? {
+          size: 32,
+          label: axis.label,
+          labelSize: 18,
+          labelGap: 0,
+          labelFont: '12px system-ui, sans-serif',
+          space: 80,
+        }
       : { size: AXIS_WIDTH, space: 32 }),
-    values: (_, splits) => splits.map((value) => (value === null ? '' : axisText(axis, value))),
+    values: (_, splits) => splits.map((value) => (value === null ? '' : tickText(axis, value))),
   }
+}
+
+/** Not the lines between them, which would fill a chart of some decades. */
+function powersOfTen(_: uPlot, __: number, least: number, most: number): number[] {
+  const from = Math.ceil(Math.log10(least) - 1e-9)
+  const to = Math.floor(Math.log10(most) + 1e-9)
+  return Array.from({ length: Math.max(0, to - from + 1) }, (___, index) => 10 ** (from + index))
 }
 
 function drawStretches({ ctx, bbox, valToPos }: uPlot, { stretches }: ChartSpec, colours: Colours): void {

@@ -28,7 +28,7 @@ ${htmlTable({ label: 'Gates', head: tableHead(gates), rows: gates.map(gateCells)
 
 function gateFigure(gate: JudgedGate, result: Result): Html {
   const { name, severity } = gate.gate
-  return html`<figure class="gate"><figcaption><b>${name}</b> <span class="badge ${gate.status}">${statusText(gate.status)}</span>${severity === 'required' ? '' : ` ${severity} only`}</figcaption>
+  return html`<figure class="gate"><figcaption><b>${name}</b> <span class="badge ${gate.status}">${statusText(gate.status)}</span>${severity === 'required' ? '' : html` ${severity} only`}</figcaption>
 ${gatePlot(gate, pointsOf(gate, result))}
 <p class="note">${gateMeaning(gate)}</p></figure>`
 }

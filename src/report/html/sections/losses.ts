@@ -2,9 +2,10 @@
 import { VARIANTS } from '../../../config/experiment.ts'
 import type { SpreadCurve } from '../../../measure/traces/spread.ts'
 import type { Axis, ChartSpec } from '../chart-spec.ts'
-import { figure, noFigure } from '../figure.ts'
-import { html } from '../html.ts'
+import { chartTable, figure, noFigure } from '../figure.ts'
+import { type Html, html } from '../html.ts'
 import type { HtmlSection } from '../section.ts'
+import { htmlTable } from '../table.ts'
 
 export const lossesHtml: HtmlSection = ({ traces }, id, { hasCharts }) => {
   if (!hasCharts) return null
@@ -16,9 +17,14 @@ export const lossesHtml: HtmlSection = ({ traces }, id, { hasCharts }) => {
   return {
     title: 'Losses',
     body: html`${charts.length === 0 ? noFigure('Not measured: no finished run reports a loss.') : html`<p class="note">Line: the mean of the measured runs. Band: from the lowest to the highest run.</p>`}
-${charts.map((chart) => figure(chart))}`,
-    charts,
+${charts.map((chart) => (chart.places.length > 1 ? figure(chart) : evaluatedOnce(chart)))}`,
+    charts: charts.filter(({ places }) => places.length > 1),
   }
+}
+
+/** A single place makes no curve. */
+function evaluatedOnce(chart: ChartSpec): Html {
+  return html`<h4>${chart.title}, evaluated once</h4>${htmlTable(chartTable(chart), 1)}`
 }
 
 export const SAMPLES: Axis = { label: 'samples seen', format: 'number', unit: '' }
@@ -36,6 +42,7 @@ function lossChart(id: string, title: string, curve: SpreadCurve): ChartSpec {
     stretches: [],
     marks: [],
     group: null,
+    size: 'large',
   }
 }
 

@@ -1,23 +1,33 @@
 // How long a step takes: over the run, and how the times of all steps are distributed.
-import { VARIANTS } from '../../../config/experiment.ts'
+import { VARIANTS, type Variant } from '../../../config/experiment.ts'
 import { type Distribution, QUANTILES, type StepTimes } from '../../../measure/traces/step-times.ts'
 import { percent, seconds } from '../../../text/numbers.ts'
 import type { Axis, ChartSpec } from '../chart-spec.ts'
 import { figure, noFigure } from '../figure.ts'
 import { html } from '../html.ts'
 import type { HtmlSection } from '../section.ts'
-import type { TableText } from '../table.ts'
+import { type TableText, tableBehind } from '../table.ts'
 import { SAMPLES, seriesOf } from './losses.ts'
 
-export const stepsHtml: HtmlSection = ({ traces: { stepTimes } }, id, { hasCharts }) => {
+export const stepsHtml: HtmlSection = ({ traces: { stepTimes } }, id, { hasCharts, rows }) => {
   if (!hasCharts) return null
-  const overRun = stepTimes === null ? [] : overRunChart(`${id}-step-time`, stepTimes)
-  const spread = stepTimes === null ? [] : [distributionChart(`${id}-step-times`, stepTimes.distribution)]
+  const title = 'Step time'
+  if (stepTimes === null) {
+    const why = 'Not measured: no finished run reports the time of its steps after the warm-up.'
+    return { title, body: noFigure(why), charts: [] }
+  }
+  const { distributions } = stepTimes
+  const overRun = overRunChart(`${id}-step-time`, stepTimes)
+  const spread = VARIANTS.flatMap((variant) => {
+    const found = distributions[variant]
+    return found === null ? [] : [distributionChart(`${id}-step-times-${variant}`, variant, found)]
+  })
   return {
-    title: 'Step time',
-    body: html`${stepTimes === null ? noFigure('Not measured: no finished run reports the time of its steps after the warm-up.') : html`<p class="note">Steps after the warm-up. Line: the median step. Band: from the 10th to the 90th percentile.</p>`}
+    title,
+    body: html`<p class="note">Steps after the warm-up. Line: the median step. Band: from the 10th to the 90th percentile.</p>
 ${overRun.map((chart) => figure(chart))}
-${spread.map((chart) => figure(chart, stepTimes === null ? undefined : quantileTable(stepTimes.distribution)))}`,
+<div class="pair">${spread.map((chart) => figure(chart))}</div>
+${tableBehind('Percentiles of the step times', quantileTable(distributions), rows)}`,
     charts: [...overRun, ...spread],
   }
 }
@@ -43,50 +53,45 @@ function overRunChart(id: string, { overRun }: StepTimes): ChartSpec[] {
       stretches: [],
       marks: [],
       group: null,
+      size: 'large',
     },
   ]
 }
 
-function distributionChart(id: string, { bins, shares, steps }: Distribution): ChartSpec {
+function distributionChart(id: string, variant: Variant, { bins, shares }: Distribution): ChartSpec {
   return {
     id,
     kind: 'bars',
-    title: 'Distribution of the step times',
+    title: `Distribution of the step times, ${variant}`,
     x: STEP_SECONDS,
     y: { label: 'share of the steps', format: 'percent', unit: '' },
     scale: 'from-zero',
     places: bins,
-    series: VARIANTS.filter((variant) => steps[variant] > 0).map((variant) => ({
-      name: variant,
-      tone: variant,
-      middle: shares[variant],
-      spread: null,
-    })),
+    series: [{ name: 'share of the steps', tone: variant, middle: shares, spread: null }],
     stretches: [],
     marks: [],
     group: null,
+    size: 'small',
   }
 }
 
-function quantileTable({ quantiles, steps }: Distribution): TableText {
+function quantileTable(distributions: StepTimes['distributions']): TableText {
+  const texts = (of: (found: Distribution) => string) =>
+    VARIANTS.map((variant) => {
+      const found = distributions[variant]
+      return found === null ? 'not measured' : of(found)
+    })
   return {
-    label: 'Step times at some percentiles',
-    head: ['steps that are at most so long', ...VARIANTS],
+    label: 'Percentiles of the step times',
+    head: ['share of the steps', ...VARIANTS],
     rows: [
       ...QUANTILES.map((share, index) => [
-        QUANTILE_NAMES[share] ?? percent(share),
-        ...VARIANTS.map((variant) => {
-          const value = quantiles[variant]?.[index]
-          return value === undefined ? 'not measured' : seconds(value)
-        }),
+        QUANTILE_NAMES[share] ?? `${percent(share)} are at most`,
+        ...texts(({ quantiles }) => seconds(quantiles[index] ?? Number.NaN)),
       ]),
-      ['number of steps', ...VARIANTS.map((variant) => String(steps[variant]))],
+      ['number of steps', ...texts(({ steps }) => String(steps))],
     ],
   }
 }
 
-const QUANTILE_NAMES: Readonly<Record<number, string>> = {
-  0: 'the fastest',
-  0.5: 'half (the median)',
-  1: 'all',
-}
+const QUANTILE_NAMES: Readonly<Record<number, string>> = { 0: 'fastest', 0.5: 'median', 1: 'slowest' }

@@ -70,6 +70,7 @@ function readingChart(
     }),
     marks: disturbed.flatMap((part) => timeline.times[part] ?? []),
     group,
+    size: 'small',
   }
 }
 
