@@ -99,6 +99,14 @@ test('the pointer over a chart shows the numbers under it, in every chart of the
   await expect.poll(() => page.locator('[data-legend$="-power_watts"]').textContent()).toMatch(/\d W/)
 })
 
+test('the name of a folded experiment in the summary opens it', async () => {
+  await using opened = await open('several', 'light')
+  const { page } = opened
+  expect(await page.locator('details.experiment[open]').count()).toBe(1)
+  await page.getByRole('link', { name: 'two-task' }).click()
+  await expect.poll(() => page.locator('#experiment-1[open] canvas').count()).toBeGreaterThan(0)
+})
+
 test('paper is white in a dark theme too', async () => {
   await using opened = await open('passed', 'dark')
   const { page } = opened
@@ -107,6 +115,14 @@ test('paper is white in a dark theme too', async () => {
   await expect.poll(paper).toBe('rgb(255, 255, 255)')
   await writeFile(join(PICTURES, 'passed.pdf'), await page.pdf({ format: 'A4' }))
 })
+
+test.each(['passed', 'failed', 'inconclusive', 'invalid'])(
+  'the page of %s shows that verdict',
+  async (name) => {
+    await using opened = await open(name, 'light')
+    expect(await opened.page.locator('h1 .badge').textContent()).toBe(name)
+  },
+)
 
 test('text that is meant as markup makes no element', async () => {
   await using opened = await open('hostile-markup', 'light')

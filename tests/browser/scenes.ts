@@ -14,6 +14,7 @@ import {
   aLaunchRecord,
   anExperiment,
   aRequest,
+  measuredAs,
   metricsEvents,
   readMetricsLines,
 } from '../fixtures/builders.ts'
@@ -62,25 +63,28 @@ async function launch(run: PlannedRun, index: number, scene: Scene): Promise<Lau
   return { launch: finished, outcome: outcomeOf(run, finished, await readMetricsLines(linesOf(run, scene))) }
 }
 
-function linesOf({ variant, seed, id }: PlannedRun, scene: Scene): string[] {
+function linesOf(run: PlannedRun, scene: Scene): string[] {
+  const { variant, seed, id } = run
   const random = seededRandom(seed + id.length)
   const isOptimized = variant === 'optimized'
   const ownSeconds = (isOptimized ? scene.seconds : 0.2) * Math.exp(0.004 * normal(random))
   const seconds = Array.from({ length: STEPS }, () => ownSeconds * Math.exp(Math.abs(0.03 * normal(random))))
-  const offset = 0.0002 * normal(seededRandom(seed))
-  const lossAt = (step: number) => (isOptimized ? scene.loss : 0.02) + offset + 0.9 * Math.exp(-step / 25)
-  const events = metricsEvents({
-    start: { seed, effective: { fused: isOptimized } },
+  const offset = 0.0004 * normal(seededRandom(seed))
+  const own = (isOptimized ? scene.loss : 0.02) + 0.0002 * normal(random)
+  const lossAt = (step: number) => own + offset + 0.9 * Math.exp(-step / 25)
+  const difference = {
     stepSeconds: seconds,
     ...(isOptimized ? { samplesPerStep: scene.samplesPerStep } : {}),
     phases: [
-      { event: 'phase', name: 'import', seconds: 3 },
-      { event: 'phase', name: 'data', seconds: 2 },
-      ...(isOptimized ? [{ event: 'phase' as const, name: 'compile' as const, seconds: 9 }] : []),
+      { event: 'phase' as const, name: 'import' as const, seconds: 3 },
+      { event: 'phase' as const, name: 'data' as const, seconds: 2 },
+      ...(isOptimized ? [{ event: 'phase' as const, name: 'compile' as const, seconds: 4 }] : []),
     ],
     valLoss: lossAt(STEPS),
-    evaluation: { seconds: 1 },
-  })
+    evaluation: { seconds: 0.5 },
+    end: { total_seconds: WALL_SECONDS - 2 },
+  }
+  const events = inWindows(metricsEvents(measuredAs(run, difference)))
   let step = 0
   return events
     .flatMap((event): MetricsEvent[] => {
@@ -95,12 +99,31 @@ function linesOf({ variant, seed, id }: PlannedRun, scene: Scene): string[] {
         step,
         samples_seen: samples,
         val_loss: lossAt(step),
-        seconds: 1,
+        seconds: 0.5,
       }
       // The last evaluation is there already.
       return [{ ...event, train_loss }, ...(step < STEPS ? [evaluation] : [])]
     })
     .map((event) => JSON.stringify(event))
+}
+
+const WINDOW = 25
+
+/** An evaluation follows each. */
+function inWindows(events: readonly MetricsEvent[]): MetricsEvent[] {
+  return events.flatMap((event) => {
+    if (event.event !== 'steps') return [event]
+    const windows = Math.ceil(event.step_seconds.length / WINDOW)
+    return Array.from({ length: windows }, (_, index): MetricsEvent => {
+      const part = <Item>(values: readonly Item[]) => values.slice(index * WINDOW, (index + 1) * WINDOW)
+      return {
+        ...event,
+        first_step: event.first_step + index * WINDOW,
+        step_seconds: part(event.step_seconds),
+        samples: part(event.samples ?? []),
+      }
+    })
+  })
 }
 
 function recordOf({ id, variant }: PlannedRun): MachineRecord {
@@ -112,7 +135,7 @@ function recordOf({ id, variant }: PlannedRun): MachineRecord {
         gpu,
         sm_clock_mhz: tick < 8 ? 345 : 1980 - 40 * Math.abs(normal(random)) - 30 * gpu,
         power_watts: tick < 8 ? 90 : (variant === 'optimized' ? 680 : 540) + 10 * normal(random),
-        temperature_celsius: 40 + 20 * (1 - Math.exp(-tick / 20)),
+        temperature_celsius: Math.round(40 + 20 * (1 - Math.exp(-tick / 20))),
         memory_used_bytes: tick < 8 ? 5e8 : 26e9,
         event_reasons: 0,
       }),
@@ -156,7 +179,7 @@ export const SCENES: Readonly<Record<string, () => Promise<string>>> = {
   several: async () =>
     pageOf(
       await reported(four),
-      await reported({ ...four, name: 'regression' }, { seconds: 0.21 }),
+      await reported({ ...four, name: 'regression' }, { seconds: 0.205 }),
       await reported({ ...four, name: 'on-the-cpu' }, { hasGpus: false }),
     ),
   ladder: aLadderPage,

@@ -1,5 +1,13 @@
 // How a number of an axis is written, in a table and under the pointer alike.
-import { duration, exactPercent, number, percent, plainNumber, seconds } from '../../text/numbers.ts'
+import {
+  duration,
+  exactPercent,
+  number,
+  percent,
+  seconds,
+  secondsWith,
+  shortNumber,
+} from '../../text/numbers.ts'
 import type { Axis } from './chart-spec.ts'
 
 export function axisText({ format, unit }: Axis, value: number | null | undefined): string {
@@ -7,10 +15,20 @@ export function axisText({ format, unit }: Axis, value: number | null | undefine
   return `${FORMATS[format](value)}${unit}`
 }
 
-/** Beside a grid line, whose value is round: the unit stands in the caption. */
-export function tickText({ format }: Axis, value: number): string {
-  if (format === 'number') return plainNumber(value)
-  return format === 'percent' ? exactPercent(value) : FORMATS[format](value)
+const MOST_TICK_DIGITS = 8
+
+/** Beside grid lines, in as many digits as tell them apart; the unit stands in the caption. */
+export function tickTexts(axis: Axis, values: readonly number[]): string[] {
+  const written = (digits: number) => values.map((value) => tickText(axis, value, digits))
+  let digits = 3
+  while (digits < MOST_TICK_DIGITS && new Set(written(digits)).size < values.length) digits += 1
+  return written(digits)
+}
+
+function tickText({ format }: Axis, value: number, digits: number): string {
+  if (format === 'number') return shortNumber(value, digits)
+  if (format === 'percent') return exactPercent(value)
+  return format === 'seconds' ? secondsWith(value, digits) : FORMATS[format](value)
 }
 
 const FORMATS = {

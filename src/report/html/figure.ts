@@ -8,7 +8,7 @@ const TABLE_ROWS = 12
 
 export function figure(spec: ChartSpec): Html {
   return html`<figure>
-<figcaption><b>${spec.title}${spec.y.unit === '' ? '' : ` in ${spec.y.unit.trim()}`}</b> ${legend(spec)}</figcaption>
+<figcaption><b>${spec.title}${spec.y.unit === '' ? '' : html` in ${spec.y.unit}`}</b> ${legend(spec)}</figcaption>
 <div class="plot" data-chart="${spec.id}" role="img" aria-label="${spec.title}. The table below has the numbers."></div>
 ${tableBehind('Table of this chart', chartTable(spec), TABLE_ROWS + 1)}
 </figure>`

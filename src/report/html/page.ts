@@ -99,7 +99,7 @@ function headOf(result: Result, isAlone: boolean): Html {
   const title = html`${badge(verdict.verdict)} ${experimentTitle(result)}`
   return html`<header class="verdict ${verdict.verdict}">${isAlone ? html`<h1>${title}</h1>` : html`<h2>${title}</h2>`}
 <p><b>Why:</b> ${verdict.reason}</p>
-${verdict.warnings.length === 0 ? NOTHING : html`<ul class="warnings">${verdict.warnings.slice(0, MOST_WARNINGS).map((warning) => html`<li>${warning}</li>`)}</ul>`}
+${verdict.warnings.length === 0 ? NOTHING : html`<p><b>Warnings</b></p><ul>${verdict.warnings.slice(0, MOST_WARNINGS).map((warning) => html`<li>${warning}</li>`)}</ul>`}
 </header>`
 }
 

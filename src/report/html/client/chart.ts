@@ -1,6 +1,6 @@
 // One chart of the page -> uPlot's options and data.
 import uPlot from 'uplot'
-import { tickText } from '../axis-text.ts'
+import { tickTexts } from '../axis-text.ts'
 import type { Axis, ChartSpec, Tone } from '../chart-spec.ts'
 
 const HEIGHTS: Readonly<Record<ChartSpec['size'], number>> = { large: 220, small: 150 }
@@ -103,7 +103,7 @@ function axisOf(axis: Axis, colours: Colours, side: 'x' | 'y'): uPlot.Axis {
           space: 80,
         }
       : { size: AXIS_WIDTH, space: 32 }),
-    values: (_, splits) => splits.map((value) => (value === null ? '' : tickText(axis, value))),
+    values: (_, splits) => tickTexts(axis, splits),
   }
 }
 

@@ -55,6 +55,14 @@ const observer = new ResizeObserver((entries) => {
   }
 })
 for (const place of places) observer.observe(place)
+/** A link to an experiment that is folded leads to nothing. */
+function openLinked(): void {
+  const linked = location.hash === '' ? null : document.getElementById(location.hash.slice(1))
+  if (linked instanceof HTMLDetailsElement) linked.open = true
+}
+
+openLinked()
+addEventListener('hashchange', openLinked)
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll)
 // Paper is white, whatever the theme.
 matchMedia('print').addEventListener('change', drawAll)

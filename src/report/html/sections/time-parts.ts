@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<TimePart, string>> = {
 }
 
 const WIDTH = 640
-const [BAR_X, BAR_HEIGHT, ROW_HEIGHT] = [84, 22, 34]
+const [BAR_X, BAR_HEIGHT, ROW_HEIGHT] = [116, 22, 34]
 
 function partsFigure(parts: TimeParts, rows: number): Html {
   const longest = Math.max(...VARIANTS.map((variant) => totalOf(parts, variant)))
@@ -60,7 +60,7 @@ function bar(parts: TimeParts, variant: (typeof VARIANTS)[number], y: number, lo
   return html`<text x="0" y="${y + 22}">${variant}</text>${segments}<text x="${rounded(x + 6, 5)}" y="${y + 22}">${own === null ? 'no run finished' : seconds(total)}</text>`
 }
 
-const ROOM_FOR_TOTAL = 72
+const ROOM_FOR_TOTAL = 84
 
 function totalOf(parts: TimeParts, variant: (typeof VARIANTS)[number]): number {
   return TIME_PARTS.reduce((total, part) => total + (parts[variant]?.[part].mean ?? 0), 0)
