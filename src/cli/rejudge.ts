@@ -1,5 +1,5 @@
 // Judges recorded experiments again, by the gates of this call.
-import { statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { assess } from '../assess.ts'
 import { type Reading, readRecorded, withGates } from '../io/load/read-recorded.ts'
@@ -27,7 +27,8 @@ export async function rejudgeEach<Kept>(
   return kept
 }
 
-/** A folder stands for its result.json. */
+/** A folder with a result.json stands for it. */
 function inFolder(path: string): string {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'result.json') : path
+  const result = join(path, 'result.json')
+  return existsSync(result) ? result : path
 }

@@ -73,8 +73,8 @@ test('takes texts that are joined by + as one', () => {
 })
 
 test('of a template of HTML, the texts between the tags are checked, each for itself', () => {
-  const source =
-    'const page = html`<p class="a b c d e f">one two three four five</p> ${html`<b>six</b>`} <i>seven</i>`'
+  const inner = '<p class="a b c d e f">one two three four five</p>'
+  const source = `const page = html\`${inner} \${html\`<b>six</b>\`} <i>seven</i>\``
   expect(messagesOfTypeScript('src/report/a.ts', source).map(({ text }) => text)).toEqual([
     'one two three four five',
   ])
