@@ -27,11 +27,11 @@ export async function judgeArtifact(
   resultFile: string,
 ): Promise<Judged> {
   let recorded = experiment
-  const { request, launched, watched, reevaluation } = await readRecorded(resultFile, (found) => {
+  const { request, launched, watched, reevaluation, profiles } = await readRecorded(resultFile, (found) => {
     recorded = found
     return experiment ?? found
   })
-  const assessed = assess(request, launched, watched, reevaluation)
+  const assessed = assess(request, launched, watched, reevaluation, profiles)
   const other = otherExperiment(request.experiment, recorded ?? request.experiment)
   const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${branch} has`)
   const result = { ...assessed, verdict: asInvalid(assessed.verdict, reasons) }

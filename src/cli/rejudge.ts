@@ -22,7 +22,8 @@ export async function rejudgeEach<Kept>(
     const read = await readRecorded(inFolder(file), (recorded) =>
       withGates(recorded, flags.gates ?? null, overridesOf(flags)),
     )
-    kept.push(keep({ result: assess(read.request, read.launched, read.watched, read.reevaluation), read }))
+    const result = assess(read.request, read.launched, read.watched, read.reevaluation, read.profiles)
+    kept.push(keep({ result, read }))
   }
   return kept
 }

@@ -85,7 +85,7 @@ describe('a recorded experiment', () => {
   it.each(['out', RESULT])('is an HTML report by --html, from %s', async (result) => {
     const { exitCode, stdout } = await speedproof(folder, 'report', '--html', 'pages/report.html', result)
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'Report: pages/report.html\n' })
-    expect(await readFile(join(folder, 'pages/report.html'), 'utf8')).toMatch(/^<!doctype html>[^]*faulty/)
+    expect(await readFile(join(folder, 'pages/report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*faulty/)
   })
 
   it('is no HTML report where the file cannot be written', async () => {

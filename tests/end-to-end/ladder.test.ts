@@ -246,7 +246,9 @@ it('--show writes an HTML report of the file, and only with --show', async () =>
     'ladder.html',
   )
   expect(shown).toMatchObject({ exitCode: 0, stdout: 'Report: ladder.html\n' })
-  expect(await readFile(join(folder, 'ladder.html'), 'utf8')).toMatch(/^<!doctype html>[^]*Ladder of faulty/)
+  expect(await readFile(join(folder, 'ladder.html'), 'utf8')).toMatch(
+    /^<!doctype html>[\s\S]*Ladder of faulty/,
+  )
   const alone = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--html', 'ladder.html')
   expect(alone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--html') })
 })
