@@ -4,6 +4,7 @@ import type { Experiment } from '../../src/config/experiment.ts'
 import { renderLadderPage } from '../../src/ladder/report/html.ts'
 import type { MachineRecord } from '../../src/measure/machine-record.ts'
 import { type Launched, outcomeOf } from '../../src/measure/outcome.ts'
+import type { Profile, Profiles } from '../../src/measure/profile/profile.ts'
 import { type PlannedRun, planRuns } from '../../src/plan/plan.ts'
 import type { MetricsEvent } from '../../src/read/events.ts'
 import { pointsPerCurve } from '../../src/report/html/page.ts'
@@ -34,9 +35,17 @@ interface Scene {
   readonly samplesPerStep: number
   readonly crashesIn: number | null
   readonly hasGpus: boolean
+  readonly profiles: Profiles
 }
 
-const FASTER: Scene = { seconds: 0.05, loss: 0.02, samplesPerStep: 16, crashesIn: null, hasGpus: true }
+const FASTER: Scene = {
+  seconds: 0.05,
+  loss: 0.02,
+  samplesPerStep: 16,
+  crashesIn: null,
+  hasGpus: true,
+  profiles: null,
+}
 
 function reported(experiment: Experiment, difference: Partial<Scene> = {}): Promise<ReportedExperiment> {
   return measured(experiment, { ...FASTER, ...difference })
@@ -47,7 +56,7 @@ async function measured(experiment: Experiment, scene: Scene): Promise<ReportedE
   const records = new Map(launched.map(({ outcome: { run } }) => [run.id, recordOf(run)]))
   const preflight = scene.hasGpus ? aPreflight() : null
   const watched = { preflight, records: scene.hasGpus ? records : new Map<string, MachineRecord>() }
-  const result = assess(aRequest({ experiment }), launched, watched)
+  const result = assess(aRequest({ experiment }), launched, watched, undefined, scene.profiles)
   return reportedExperiment(result, launched, watched, pointsPerCurve(1))
 }
 
@@ -167,6 +176,51 @@ async function aLadderPage(): Promise<string> {
   return renderLadderPage(await aLadder(rungs, [[...launches, { training: 'baseline' }]]))
 }
 
+const PROFILES: Profiles = {
+  baseline: aProfile({
+    attention: 62,
+    'matrix products': 71,
+    optimizer: 18,
+    copies: 4,
+    'other computation': 33,
+    'exposed communication': 0,
+    'waiting for the host': 12,
+    'idle otherwise': 3,
+  }),
+  optimized: aProfile({
+    attention: 11,
+    'matrix products': 24,
+    optimizer: 2,
+    copies: 6,
+    'other computation': 7,
+    'exposed communication': 0,
+    'waiting for the host': 1,
+    'idle otherwise': 1,
+  }),
+}
+
+/** `kinds`: milliseconds, of which an operator and a kernel have as much each. */
+function aProfile(kinds: Readonly<Record<string, number>>): Profile {
+  const rows = Object.entries(kinds).map(([kind, ms]) => ({ name: `aten::${kind}`, kind, ms, launches: 12 }))
+  return {
+    schema_version: 1,
+    problems: ['the second trace has no names of operators'],
+    traces: [{ file: 'gpu-trace.json.gz', bytes: 1000, steps: 4 }],
+    step_ms: Object.values(kinds).reduce((sum, ms) => sum + ms, 0),
+    kinds,
+    operators: rows,
+    kernels: rows.map((row) => ({
+      ...row,
+      name: `void cutlass::device_kernel<${'x'.repeat(200)}>(${row.name})`,
+    })),
+    memory: {
+      peak_bytes: 4e9,
+      categories: { 'kept over the steps': 1e9, 'made in the step': 3e9 },
+      largest: [{ bytes: 1e9, where: 'model.py:3 forward' }],
+    },
+  }
+}
+
 const four = anExperiment({ design: { blocks: 4 } })
 
 /** Page by name. */
@@ -186,5 +240,6 @@ export const SCENES: Readonly<Record<string, () => Promise<string>>> = {
   'many-blocks': async () => pageOf(await reported(anExperiment({ design: { blocks: 64 } }))),
   'hostile-markup': async () => pageOf(await aHostileReported(HOSTILE.markup)),
   'hostile-long': async () => pageOf(await aHostileReported(HOSTILE.long)),
+  profiled: async () => pageOf(await reported(four, { profiles: PROFILES })),
   'no-gpu': async () => pageOf(await reported(four, { hasGpus: false })),
 }

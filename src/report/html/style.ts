@@ -5,13 +5,13 @@ const LIGHT = `
 --paper: #ffffff; --ink: #1f2328; --quiet: #59636e; --line: #d1d9e0; --soft: #f6f8fa; --link: #0550ae;
 --baseline: #6e7781; --optimized: #1a7f37; --machine: #0969da; --alarm: #cf222e;
 --passed: #116329; --failed: #a40e26; --open: #7d4e00; --good: #dafbe1;
---start: #8250df; --compile: #bf8700; --steps: #0969da; --evaluation: #1a7f37; --checkpoint: #bc4c00; --rest: #8c959f;
+--start: #8250df; --compile: #bf8700; --steps: #0969da; --evaluation: #1a7f37; --checkpoint: #bc4c00; --rest: #8c959f; --teal: #1b7c83; --pink: #bf3989;
 `
 const DARK = `
 --paper: #0d1117; --ink: #e6edf3; --quiet: #9198a1; --line: #3d444d; --soft: #151b23; --link: #79c0ff;
 --baseline: #9198a1; --optimized: #3fb950; --machine: #58a6ff; --alarm: #f85149;
 --passed: #56d364; --failed: #ff7b72; --open: #e3b341; --good: #12261e;
---start: #a371f7; --compile: #d29922; --steps: #388bfd; --evaluation: #3fb950; --checkpoint: #db6d28; --rest: #6e7681;
+--start: #a371f7; --compile: #d29922; --steps: #388bfd; --evaluation: #3fb950; --checkpoint: #db6d28; --rest: #6e7681; --teal: #39c5cf; --pink: #f778ba;
 `
 
 const OWN = `
@@ -45,9 +45,23 @@ figure { margin: 16px 0 24px; } figcaption { margin-bottom: 6px; }
 .legend { display: inline-flex; flex-wrap: wrap; gap: 0 14px; font-size: 13px; color: var(--quiet); font-variant-numeric: tabular-nums; }
 .legend > span:empty { display: none; }
 .swatch { display: inline-block; width: 12px; height: 12px; border-radius: 2px; margin-right: 5px; vertical-align: -1px; }
-${['baseline', 'optimized', 'machine', 'start', 'compile', 'steps', 'evaluation', 'checkpoint', 'rest']
+${[
+  'baseline',
+  'optimized',
+  'machine',
+  'start',
+  'compile',
+  'steps',
+  'evaluation',
+  'checkpoint',
+  'rest',
+  'teal',
+  'pink',
+]
   .map((name) => `.swatch.${name} { background: var(--${name}); } svg .${name} { fill: var(--${name}); }`)
   .join('\n')}
+svg .longer { fill: var(--alarm); } .swatch.longer { background: var(--alarm); }
+svg .shorter { fill: var(--optimized); } .swatch.shorter { background: var(--optimized); }
 .swatch.uncounted { background: var(--quiet); opacity: 0.35; } .swatch.failed { border: 2px solid var(--alarm); }
 .plot { width: 100%; min-height: 40px; }
 .plot .u-over:focus-visible { outline: 2px solid var(--link); }

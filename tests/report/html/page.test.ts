@@ -1,6 +1,7 @@
 // The HTML report: one file that loads nothing, in which text from outside stays text, of bounded size.
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { Profile } from '../../../src/measure/profile/profile.ts'
 import { combine } from '../../../src/record/combined.ts'
 import { renderPage } from '../../../src/report/html/page.ts'
 import { MAX_PAGE_BYTES } from '../../../src/report/html/page-parts.ts'
@@ -93,6 +94,17 @@ describe('a page', () => {
     expect(readings).toHaveLength(4)
     expect(chartsOf(page).filter(({ id }) => /clock|power|temperature|memory/.test(id))).toEqual([])
     expect(page).toContain('No GPU was watched')
+  })
+
+  test('says what changed inside the step where it was traced, and else nothing of it', () => {
+    const profile: Profile = { schema_version: 1, problems: [], traces: [], step_ms: 100, kinds: { a: 100 } }
+    const hostile = { ...profile, step_ms: 60, operators: [{ name: HOSTILE.markup, ms: 5, launches: 1 }] }
+    const profiles = { baseline: profile, optimized: hostile }
+    const traced = pageOf({ ...one, result: { ...one.result, profiles } })
+    expect(traced).toContain('<h3>What changed inside the step</h3>')
+    expect(traced).toContain('takes 100 ms in the baseline and 60.0 ms')
+    expect(elementsOf(traced).filter((name) => name === 'img')).toEqual([])
+    expect(page).not.toContain('inside the step')
   })
 
   test('of several experiments has one verdict over all, and a part for each', () => {

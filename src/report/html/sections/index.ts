@@ -6,6 +6,7 @@ import { environmentHtml } from './environment.ts'
 import { gatesHtml } from './gates.ts'
 import { lossesHtml } from './losses.ts'
 import { reproduceHtml } from './reproduce.ts'
+import { stepChangeHtml } from './step-change.ts'
 import { stepsHtml } from './steps.ts'
 import { timePartsHtml } from './time-parts.ts'
 import { timelineHtml } from './timeline.ts'
@@ -13,7 +14,7 @@ import { timelineHtml } from './timeline.ts'
 export const HTML_SECTIONS: readonly HtmlSection[] = [
   gatesHtml,
   stepsHtml,
-  // "What changed inside the step" belongs here: what a profile of each variant shows explains the times above.
+  stepChangeHtml,
   timePartsHtml,
   lossesHtml,
   timelineHtml,

@@ -2,8 +2,8 @@
 import { VARIANTS } from '../../../config/experiment.ts'
 import type { SpreadCurve } from '../../../measure/traces/spread.ts'
 import type { Axis, ChartSpec } from '../chart-spec.ts'
-import { chartTable, figure, noFigure } from '../figure.ts'
 import { type Html, html } from '../html.ts'
+import { chartTable, figure, noFigure } from '../pictures/figure.ts'
 import type { HtmlSection } from '../section.ts'
 import { htmlTable } from '../table.ts'
 

@@ -1,10 +1,10 @@
 // One gate as a picture: its interval against its limit, each block a point, in lines that a browser draws without a script.
-import type { Gate } from '../../config/gates/gates.ts'
-import { isLevel, isMoreBetter, unitOf } from '../../judge/gates/gate-kind.ts'
-import type { JudgedGate } from '../../judge/gates/judge-gates.ts'
-import { rounded } from '../../text/numbers.ts'
-import { comparisonTexts, levelText, limitText } from '../gates/gate-numbers.ts'
-import { type Html, html, NOTHING } from './html.ts'
+import type { Gate } from '../../../config/gates/gates.ts'
+import { isLevel, isMoreBetter, unitOf } from '../../../judge/gates/gate-kind.ts'
+import type { JudgedGate } from '../../../judge/gates/judge-gates.ts'
+import { rounded } from '../../../text/numbers.ts'
+import { comparisonTexts, levelText, limitText } from '../../gates/gate-numbers.ts'
+import { type Html, html, NOTHING } from '../html.ts'
 
 export interface GatePoint {
   /** Such as "block 3". */

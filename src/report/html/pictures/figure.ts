@@ -1,8 +1,8 @@
 // A chart in the page: its caption with a legend, the place where the script draws it, and the same numbers as a table.
-import { axisText } from './axis-text.ts'
-import type { ChartSeries, ChartSpec } from './chart-spec.ts'
-import { type Html, html, NOTHING } from './html.ts'
-import { type TableText, tableBehind } from './table.ts'
+import { axisText } from '../axis-text.ts'
+import type { ChartSeries, ChartSpec } from '../chart-spec.ts'
+import { type Html, html, NOTHING } from '../html.ts'
+import { type TableText, tableBehind } from '../table.ts'
 
 const TABLE_ROWS = 12
 
