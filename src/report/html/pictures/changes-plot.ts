@@ -13,7 +13,7 @@ export interface Change {
 const WIDTH = 720
 const [LEFT, RIGHT] = [270, WIDTH - 100]
 const [ROW_HEIGHT, BAR_HEIGHT] = [24, 14]
-const MOST_NAME = 36
+const MOST_NAME = 26
 
 /** Nothing where nothing changed. */
 export function changesPlot(title: string, changes: readonly Change[]): Html {
@@ -33,5 +33,5 @@ ${changes.map((change, index) => row(change, index * ROW_HEIGHT, x))}
 
 function row({ name, value, text }: Change, y: number, x: (value: number) => number): Html {
   const [from, to] = [x(Math.min(0, value)), x(Math.max(0, value))]
-  return html`<text x="0" y="${y + 17}">${shortened(name, MOST_NAME)}<title>${name}</title></text><rect class="${value > 0 ? 'longer' : 'shorter'}" x="${from}" y="${y + 5}" width="${rounded(to - from, 5)}" height="${BAR_HEIGHT}"><title>${name}: ${text}</title></rect><text x="${WIDTH}" y="${y + 17}" text-anchor="end">${text}</text>`
+  return html`<text x="0" y="${y + 17}">${shortened(name.replace(/^void /, ''), MOST_NAME)}<title>${name}</title></text><rect class="${value > 0 ? 'longer' : 'shorter'}" x="${from}" y="${y + 5}" width="${rounded(to - from, 5)}" height="${BAR_HEIGHT}"><title>${name}: ${text}</title></rect><text x="${WIDTH}" y="${y + 17}" text-anchor="end">${text}</text>`
 }
