@@ -35,6 +35,8 @@ interface Scene {
   readonly samplesPerStep: number
   readonly crashesIn: number | null
   readonly hasGpus: boolean
+  /** In one block, by heat. */
+  readonly isSlowed: boolean
   readonly profiles: Profiles
 }
 
@@ -44,6 +46,7 @@ const FASTER: Scene = {
   samplesPerStep: 16,
   crashesIn: null,
   hasGpus: true,
+  isSlowed: false,
   profiles: null,
 }
 
@@ -53,7 +56,7 @@ function reported(experiment: Experiment, difference: Partial<Scene> = {}): Prom
 
 async function measured(experiment: Experiment, scene: Scene): Promise<ReportedExperiment> {
   const launched = await Promise.all(planRuns(experiment).map((run, index) => launch(run, index, scene)))
-  const records = new Map(launched.map(({ outcome: { run } }) => [run.id, recordOf(run)]))
+  const records = new Map(launched.map(({ outcome: { run } }) => [run.id, recordOf(run, scene)]))
   const preflight = scene.hasGpus ? aPreflight() : null
   const watched = { preflight, records: scene.hasGpus ? records : new Map<string, MachineRecord>() }
   const result = assess(aRequest({ experiment }), launched, watched, undefined, scene.profiles)
@@ -135,7 +138,8 @@ function inWindows(events: readonly MetricsEvent[]): MetricsEvent[] {
   })
 }
 
-function recordOf({ id, variant }: PlannedRun): MachineRecord {
+function recordOf({ id, variant, block }: PlannedRun, scene: Scene): MachineRecord {
+  const isSlowed = (tick: number) => scene.isSlowed && block === 2 && tick > 60 && tick < 90
   const random = seededRandom(id.length)
   const samples = Array.from({ length: 2 * WALL_SECONDS }, (_, tick) =>
     [0, 1].map((gpu) =>
@@ -146,7 +150,7 @@ function recordOf({ id, variant }: PlannedRun): MachineRecord {
         power_watts: tick < 8 ? 90 : (variant === 'optimized' ? 680 : 540) + 10 * normal(random),
         temperature_celsius: Math.round(40 + 20 * (1 - Math.exp(-tick / 20))),
         memory_used_bytes: tick < 8 ? 5e8 : 26e9,
-        event_reasons: 0,
+        event_reasons: isSlowed(tick) ? 0x40 : 0,
       }),
     ),
   ).flat()
@@ -229,7 +233,7 @@ export const SCENES: Readonly<Record<string, () => Promise<string>>> = {
   failed: async () => pageOf(await reported(four, { seconds: 0.11 })),
   crashed: async () => pageOf(await reported(four, { crashesIn: 4 })),
   inconclusive: async () => pageOf(await reported(four, { loss: 0.0209 })),
-  invalid: async () => pageOf(await reported(four, { samplesPerStep: 8 })),
+  invalid: async () => pageOf(await reported(four, { samplesPerStep: 8, isSlowed: true })),
   several: async () =>
     pageOf(
       await reported(four),

@@ -30,7 +30,8 @@ const MAX_TEXT_CHARACTERS = 600
 
 /** For text and for a quoted attribute. In one line, without characters that turn or hide text. */
 export function escapeHtml(text: string, maxCharacters = MAX_TEXT_CHARACTERS): string {
-  return escapeMarkup(cutCharacters(unbroken(text), maxCharacters))
+  const [before, after] = [/^\s/, /\s$/].map((blank) => (blank.test(text) ? ' ' : ''))
+  return `${before}${escapeMarkup(cutCharacters(unbroken(text), maxCharacters))}${after}`
 }
 
 /** Keeps its lines: for a command that is to be copied whole. */

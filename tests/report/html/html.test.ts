@@ -19,6 +19,10 @@ test('takes away what hides or turns text, and cuts what is too long', () => {
   expect(html`${'x'.repeat(10_000)}`.text.length).toBeLessThan(1000)
 })
 
+test('a blank at an end stays one, so that sentences do not run together', () => {
+  expect(html`One.${' Two. '}Three.`.text).toBe('One. Two. Three.')
+})
+
 test('a command keeps its lines', () => {
   expect(preformatted('a <b>\nc').text).toBe('a &#60;b&#62;\nc')
 })
