@@ -90,7 +90,7 @@ details.experiment > summary { font-weight: 600; padding: 4px 0; } details.exper
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: 12px; overflow-x: auto; font-size: 13px; overflow-wrap: normal; }
 @media (max-width: 600px) { body { padding: 10px; font-size: 14px; } h3 { font-size: 16px; } details.experiment { padding: 6px 8px; } .pair { grid-template-columns: 1fr; }
   svg.gate text, svg.parts text { font-size: 20px; } svg.rungs text { font-size: 18px; } }
-@media print { body { max-width: none; padding: 0; font-size: 11px; } footer, nav { display: none; } figure, tr { break-inside: avoid; }
+@media print { * { print-color-adjust: exact; } .behind:not([open]) { display: none; } body { max-width: none; padding: 0; font-size: 11px; } footer, nav { display: none; } figure, tr { break-inside: avoid; }
   h3 { break-after: avoid; } .scroll { overflow: visible; } pre { white-space: pre-wrap; } }
 `
 
