@@ -9,7 +9,8 @@ export interface ServerEvent {
 /** One that dstack has ordered, as its server knows it. */
 export interface Instance {
   readonly name: string
-  readonly status: string
+  /** Null where the server has no record of it any more, as of an order that no provider took. */
+  readonly status: string | null
   /** Oldest first. */
   readonly events: readonly ServerEvent[]
 }
@@ -28,12 +29,10 @@ export type Departure =
 const GIVEN_UP_MINUTES = STOP_MINUTES - 6
 
 export function departureOf({ name, status, events }: Instance): Departure {
-  if (status !== 'terminated') return { status: 'not-yet', reason: `${name} is ${status}` }
-  // Nothing was rented: an order that no provider took.
-  if (!events.some(({ message }) => /provisioned for job|-> PROVISIONING/i.test(message)))
-    return events.length > 0
-      ? { status: 'gone' }
-      : { status: 'given-up', reason: `the server has no events of ${name}, which was rented` }
+  if (status !== null && status !== 'terminated') return { status: 'not-yet', reason: `${name} is ${status}` }
+  if (events.length === 0) return { status: 'given-up', reason: `the server has no events of ${name}` }
+  if (!events.some(({ message }) => /^Instance provisioned\b|-> PROVISIONING\b/.test(message)))
+    return { status: 'gone' } // An order: nothing was rented.
   const begun = events.findIndex(({ message }) => /-> TERMINATING\b/.test(message))
   const ended = events.findLast(({ message }) => /-> TERMINATED\b/.test(message))
   const first = events[begun]

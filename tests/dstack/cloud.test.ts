@@ -55,7 +55,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await started.disposeAsync()
-  rmSync(folder, { recursive: true, force: true })
+  if (process.env.KEEP) console.log(folder)
+  else rmSync(folder, { recursive: true, force: true })
 })
 
 /** A workflow run of its own. */

@@ -86,12 +86,8 @@ export class Dstack {
   }
 
   async run(name: string): Promise<Run | null> {
-    try {
-      return runOf(await this.#call(this.#ofProject('runs/get'), { run_name: name }, runAnswer))
-    } catch (error) {
-      if (error instanceof RefusedError && error.codes.includes('resource_not_exists')) return null
-      throw error
-    }
+    const answer = await orNull(this.#call(this.#ofProject('runs/get'), { run_name: name }, runAnswer))
+    return answer === null ? null : runOf(answer)
   }
 
   /** All that are active, or else all since then; the newest first. */
@@ -125,11 +121,12 @@ export class Dstack {
     const ids = [...new Set(targets.map((target) => target.id))]
     return await Promise.all(
       ids.map(async (instanceId) => {
-        const [{ name, status }, events] = await Promise.all([
-          this.#call(this.#ofProject('instances/get'), { id: instanceId }, instanceAnswer),
+        const [instance, events] = await Promise.all([
+          orNull(this.#call(this.#ofProject('instances/get'), { id: instanceId }, instanceAnswer)),
           this.#events({ target_instances: [instanceId] }),
         ])
-        return { name, status, events: events.map(eventOf) }
+        const name = targets.find((target) => target.id === instanceId)?.name ?? instanceId
+        return { name: plainText(name), status: instance?.status ?? null, events: events.map(eventOf) }
       }),
     )
   }
@@ -162,6 +159,16 @@ export class Dstack {
     isRepeatable = true,
   ): Promise<z.output<Schema>> {
     return await callServer(this.#place, path, body, schema, isRepeatable)
+  }
+}
+
+/** Null where the server has no such thing. */
+async function orNull<T>(call: Promise<T>): Promise<T | null> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof RefusedError && error.codes.includes('resource_not_exists')) return null
+    throw error
   }
 }
 
