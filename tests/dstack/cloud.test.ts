@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { machineName } from '../../src/cloud/names.ts'
-import { cloud, type Step, startCloud } from './harness/command.ts'
+import { cloud, cloudAction, type Step, startCloud } from './harness/command.ts'
 import { DstackServer, TOKEN } from './harness/dstack-server.ts'
 import { FakeRunners, RUNNER_TOKEN } from './harness/fake-runners.ts'
 import { type Behaviour, Vast } from './harness/vast.ts'
@@ -55,8 +55,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await started.disposeAsync()
-  if (process.env.KEEP) console.log(folder)
-  else rmSync(folder, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
 })
 
 /** A workflow run of its own. */
@@ -85,7 +84,8 @@ async function rentAndLose(behaviour: Behaviour, { step }: { step: Step }): Prom
 describe.concurrent('a rented machine', () => {
   it('runs one job and is gone', async () => {
     const { step, name } = newRun()
-    const { exitCode, output, outputs } = await cloud(step, 'start', ...wish('works'))
+    const inputs = { gpu: 'H100', 'max-price': '3', image: 'any/image', 'runner-token': RUNNER_TOKEN }
+    const { exitCode, output, outputs } = await cloudAction(step, { command: 'start', ...inputs })
     const machine = vast.rentedAs(name)
     expect({ exitCode, output }).toMatchObject({ exitCode: 0 })
     expect(output).toContain(`vastai, no-oslo, instance ${machine?.id}`)
@@ -95,7 +95,7 @@ describe.concurrent('a rented machine', () => {
     const runner = runners.named(name)
     runner.job = 'sent'
     runner.job = 'ended'
-    const stopped = await cloud(step, 'stop')
+    const stopped = await cloudAction(step, { command: 'stop' })
     expect(stopped).toMatchObject({ exitCode: 0, output: expect.stringContaining('gone: vastai') })
     expect(machine).toMatchObject({ isDeleted: true })
     for (const file of ['server/data/sqlite.db', 'server/data/sqlite.db-wal', 'server/server.log'])
@@ -169,7 +169,7 @@ describe.concurrent('a rented machine', () => {
     const [old, young] = [newRun(server, 'swept'), newRun(server, 'swept')]
     await Promise.all([rentAndLose('loads', old), rentAndLose('loads', young)])
     server.age(old.name, 20 + 60 + 20 + 1)
-    expect(await cloud(old.step, 'sweep')).toMatchObject({ exitCode: 0 })
+    expect(await cloudAction(old.step, { command: 'sweep' })).toMatchObject({ exitCode: 0 })
     expect(vast.rentedAs(old.name)).toMatchObject({ isDeleted: true })
     expect(vast.rentedAs(young.name)).toMatchObject({ isDeleted: false })
     expect(await cloud(young.step, 'stop')).toMatchObject({ exitCode: 0 })

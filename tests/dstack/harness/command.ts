@@ -1,9 +1,14 @@
 // One call of `speedproof cloud` as a step of a workflow makes it: with the compiled command line and a step's environment.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parse } from 'yaml'
+import { z } from 'zod'
 import { REPOSITORY, RUNNER_TOKEN } from './fake-runners.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const CLI = join(ROOT, 'lib/cli.js')
 
 export interface Step {
   readonly folder: string
@@ -33,35 +38,73 @@ export async function cloud(step: Step, ...words: string[]): Promise<Ended> {
 }
 
 export function startCloud(step: Step, ...words: string[]): Running {
+  return startProgram(step, process.execPath, [CLI, 'cloud', ...words], {
+    ...{ DSTACK_URL: step.dstackUrl, DSTACK_TOKEN: step.dstackToken, DSTACK_PROJECT: step.project },
+    // As in cloud.yml: no other job has it.
+    ...(words[0] === 'start' ? { RUNNER_TOKEN } : {}),
+  })
+}
+
+/** By the script of the action; what the bundle is made of stands for the bundle. */
+export async function cloudAction(step: Step, inputs: Readonly<Record<string, string>>): Promise<Ended> {
+  const file = join(ROOT, '.github/actions/cloud/action.yml')
+  const action = actionSchema.parse(parse(readFileSync(file, 'utf8')))
+  const given: Record<string, string> = {
+    ...Object.fromEntries(Object.entries(action.inputs).map(([name, input]) => [name, input.default ?? ''])),
+    ...{ 'dstack-url': step.dstackUrl, 'dstack-token': step.dstackToken, 'dstack-project': step.project },
+    ...inputs,
+  }
+  const [{ run, env }] = action.runs.steps
+  const filled = Object.entries(env).map(([name, text]) => {
+    const [, input = ''] = /^\$\{\{ inputs\.([\w-]+) \}\}$/.exec(text) ?? []
+    return [name, given[input] ?? '']
+  })
+  const stub = mkdtempSync(join(step.folder, 'bin-'))
+  const entry = join(ROOT, 'lib/cloud-action.js')
+  writeFileSync(join(stub, 'node'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${entry}' "$@"\n`, {
+    mode: 0o755,
+  })
+  return await startProgram(step, 'bash', ['-euo', 'pipefail', '-c', run], {
+    ...Object.fromEntries(filled),
+    GITHUB_ACTION_PATH: dirname(file),
+    PATH: `${stub}:${process.env.PATH}`,
+  }).ended
+}
+
+const actionSchema = z.object({
+  inputs: z.record(z.string(), z.object({ default: z.string().optional() })),
+  runs: z.object({
+    steps: z.tuple([z.object({ run: z.string(), env: z.record(z.string(), z.string()) })]),
+  }),
+})
+
+/** With the environment of a step. */
+function startProgram(
+  step: Step,
+  program: string,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Running {
   const place = mkdtempSync(join(step.folder, 'step-'))
   const outputFile = join(place, 'output')
   const eventFile = join(place, 'event.json')
-  for (const [file, text] of [
-    [outputFile, ''],
-    [eventFile, '{}'],
-  ] as const)
-    writeFileSync(file, text)
-  const isStart = words[0] === 'start'
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../../../lib/cli.js'), 'cloud', ...words],
-    {
-      env: {
-        PATH: process.env.PATH,
-        ...{ GITHUB_ACTIONS: 'true', GITHUB_REPOSITORY: REPOSITORY, GITHUB_API_URL: step.githubUrl },
-        ...{
-          GITHUB_RUN_ID: String(step.runId),
-          GITHUB_RUN_ATTEMPT: '1',
-          GITHUB_EVENT_NAME: 'workflow_dispatch',
-        },
-        ...{ GITHUB_OUTPUT: outputFile, GITHUB_EVENT_PATH: eventFile },
-        ...{ DSTACK_URL: step.dstackUrl, DSTACK_TOKEN: step.dstackToken, DSTACK_PROJECT: step.project },
-        // As in cloud.yml: no other job has it.
-        ...(isStart ? { RUNNER_TOKEN } : {}),
+  writeFileSync(outputFile, '')
+  writeFileSync(eventFile, '{}')
+  const child = spawn(program, words, {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH,
+      ...{ GITHUB_ACTIONS: 'true', GITHUB_REPOSITORY: REPOSITORY, GITHUB_API_URL: step.githubUrl },
+      ...{
+        GITHUB_RUN_ID: String(step.runId),
+        GITHUB_RUN_ATTEMPT: '1',
+        GITHUB_EVENT_NAME: 'workflow_dispatch',
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      ...{ GITHUB_OUTPUT: outputFile, GITHUB_EVENT_PATH: eventFile },
+      ...environment,
     },
-  )
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
@@ -70,7 +113,7 @@ export function startCloud(step: Step, ...words: string[]): Running {
   const ended = endOf(child).then((exitCode) => ({
     exitCode,
     output,
-    outputs: existsSync(outputFile) ? readFileSync(outputFile, 'utf8') : '',
+    outputs: readFileSync(outputFile, 'utf8'),
   }))
   return {
     ended,
