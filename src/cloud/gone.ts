@@ -28,14 +28,16 @@ const GIVEN_UP_MINUTES = 14
 
 export function departureOf({ name, status, events }: Instance): Departure {
   if (status !== null && status !== 'terminated') return { status: 'not-yet', reason: `${name} is ${status}` }
-  if (events.length === 0) return { status: 'given-up', reason: `the server has no events of ${name}` }
+  // Events may come later than what they tell of.
+  if (events.length === 0) return { status: 'not-yet', reason: `The server has no events of ${name}` }
   if (!events.some(({ message }) => /^Instance provisioned\b|-> PROVISIONING\b/.test(message)))
     return { status: 'gone' } // An order: nothing was rented.
+  if (status === null) return { status: 'given-up', reason: `The server has lost its record of ${name}` }
   const begun = events.findIndex(({ message }) => /-> TERMINATING\b/.test(message))
   const ended = events.findLast(({ message }) => /-> TERMINATED\b/.test(message))
   const first = events[begun]
   if (first === undefined || ended === undefined)
-    return { status: 'given-up', reason: `the server has no event of the end of ${name}` }
+    return { status: 'not-yet', reason: `The server has no event of the end of ${name}` }
   const failure = events.slice(begun + 1).find(({ message }) => /\b(error|fail(ed|ure)?)\b/i.test(message))
   if (failure !== undefined) return { status: 'given-up', reason: `${name}: ${failure.message}` }
   const minutes = (ended.recordedAt.getTime() - first.recordedAt.getTime()) / 60_000

@@ -37,6 +37,13 @@ describe('a machine', () => {
     expect(departureOf(one)).toEqual({ status: 'gone' })
   })
 
+  it.each([
+    ['the event of its end', instance('terminated', ORDERED, RENTED, GOING)],
+    ['any event', instance('terminated')],
+  ])('is not gone before the server shows %s', (_, one) => {
+    expect(departureOf(one)).toMatchObject({ status: 'not-yet' })
+  })
+
   it.each(['pending', 'provisioning', 'idle', 'busy', 'terminating'])(
     'is not gone while it is %s',
     (status) => {
@@ -50,8 +57,6 @@ describe('a machine', () => {
       'with an error',
       instance('terminated', ORDERED, RENTED, GOING, 'Failed to terminate instance. Will retry', GONE),
     ],
-    ['without a word of its end', instance('terminated', ORDERED, RENTED)],
-    ['and nothing is known of it', instance(null)],
     ['and its record is lost', instance(null, ORDERED, RENTED)],
   ])('may cost on that was written off %s', (_, one) => {
     expect(departureOf(one)).toMatchObject({ status: 'given-up' })
@@ -61,7 +66,7 @@ describe('a machine', () => {
 it('one machine that was written off outweighs all that are gone or going', () => {
   const gone = instance('terminated', ORDERED, RENTED, GOING, GONE)
   const going = instance('terminating', ORDERED, RENTED, GOING)
-  const lost = instance('terminated', ORDERED, RENTED)
+  const lost = instance('terminated', ORDERED, RENTED, GOING, [GONE, 15])
   expect(departureOfAll([gone, going, lost]).status).toBe('given-up')
   expect(departureOfAll([gone, going]).status).toBe('not-yet')
   expect(departureOfAll([gone]).status).toBe('gone')

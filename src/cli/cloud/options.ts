@@ -67,7 +67,12 @@ export function openDstack(environment: NodeJS.ProcessEnv = process.env): Dstack
     "the address of your dstack server, such as 'https://dstack.example.com'",
   )
   const token = needed(environment, 'DSTACK_TOKEN', "a token of a member of the server's project")
-  return new Dstack({ url: safeUrl(url), token, project: environment.DSTACK_PROJECT || 'main' })
+  return new Dstack({
+    url: safeUrl(url),
+    token,
+    project: environment.DSTACK_PROJECT || 'main',
+    patience: null,
+  })
 }
 
 /** The token goes with each call. */

@@ -11,11 +11,13 @@ export interface ServerPlace {
   /** Never printed. */
   readonly token: string
   readonly project: string
+  /** Null takes one that outlasts a restart of the server. */
+  readonly patience: Patience | null
 }
 
 /** A server that is being restarted is back within a minute. */
 const PATIENCE: Patience = { attempts: 8, firstDelayMs: 1000, totalMs: 90_000 }
-const ONCE: Patience = { attempts: 1, firstDelayMs: 0, totalMs: 60_000 }
+const ONCE = 1
 
 export class RefusedError extends RunError {
   readonly status: number
@@ -36,11 +38,11 @@ export async function callServer<Schema extends z.ZodType>(
   schema: Schema,
   isRepeatable = true,
 ): Promise<z.output<Schema>> {
-  const json = await withRetry(
-    (signal) => post(place, path, body, signal),
-    advise,
-    isRepeatable ? PATIENCE : ONCE,
-  )
+  const patience = place.patience ?? PATIENCE
+  const json = await withRetry((signal) => post(place, path, body, signal), advise, {
+    ...patience,
+    attempts: isRepeatable ? patience.attempts : ONCE,
+  })
   const parsed = schema.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues

@@ -121,10 +121,10 @@ export class Dstack {
     const ids = [...new Set(targets.map((target) => target.id))]
     return await Promise.all(
       ids.map(async (instanceId) => {
-        const [instance, events] = await Promise.all([
-          orNull(this.#call(this.#ofProject('instances/get'), { id: instanceId }, instanceAnswer)),
-          this.#events({ target_instances: [instanceId] }),
-        ])
+        const asked = this.#call(this.#ofProject('instances/get'), { id: instanceId }, instanceAnswer)
+        const instance = await orNull(asked)
+        // Afterwards: what the state tells of is among them.
+        const events = await this.#events({ target_instances: [instanceId] })
         const name = targets.find((target) => target.id === instanceId)?.name ?? instanceId
         return { name: plainText(name), status: instance?.status ?? null, events: events.map(eventOf) }
       }),

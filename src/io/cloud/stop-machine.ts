@@ -58,7 +58,7 @@ async function askToStop(run: Run, dstack: Dstack): Promise<void> {
 async function departureOf(run: Run, dstack: Dstack): Promise<Departure> {
   const instances = await dstack.instances(run)
   if (run.machines.length > 0 && instances.length === 0)
-    return { status: 'given-up', reason: 'The server has no events of its machine' }
+    return { status: 'not-yet', reason: 'The server has no events of its machine' }
   const all = departureOfAll(instances)
   return all.status === 'gone' && !hasEnded(run)
     ? { status: 'not-yet', reason: `The run is ${run.status}` }
