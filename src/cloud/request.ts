@@ -73,25 +73,26 @@ function environmentOf({ url, sha256, jitConfig }: RunnerProgram): Record<string
 }
 
 /** For any POSIX shell. The worker's log is there as soon as a job has come. */
-const RUNNER_SCRIPT = `set -eu
-folder="$HOME/actions-runner"
-mkdir -p "$folder"
-cd "$folder"
-curl --fail --silent --show-error --location --retry 3 --output runner.tar.gz "$SPEEDPROOF_RUNNER_URL"
-echo "$SPEEDPROOF_RUNNER_SHA256  runner.tar.gz" | sha256sum --check --quiet
-tar -xzf runner.tar.gz
-waited=0
-./run.sh &
-runner=$!
-has_job() { ls _diag/Worker_* > /dev/null 2>&1; }
-while ! has_job && kill -0 "$runner" 2> /dev/null; do
-  if [ "$waited" -ge "$SPEEDPROOF_NO_JOB_SECONDS" ]; then
-    echo "no job came in $SPEEDPROOF_NO_JOB_SECONDS s: this machine ends itself"
-    kill "$runner"
-    exit 1
-  fi
-  sleep 1
-  waited=$((waited + 1))
-done
-wait "$runner"
-`
+const RUNNER_SCRIPT = [
+  'set -eu',
+  'folder="$HOME/actions-runner"',
+  'mkdir -p "$folder"',
+  'cd "$folder"',
+  'curl --fail --silent --show-error --location --retry 3 --max-time 600 --output runner.tar.gz "$SPEEDPROOF_RUNNER_URL"',
+  'echo "$SPEEDPROOF_RUNNER_SHA256  runner.tar.gz" | sha256sum --check --quiet',
+  'tar -xzf runner.tar.gz',
+  'waited=0',
+  './run.sh &',
+  'runner=$!',
+  'has_job() { ls _diag/Worker_* > /dev/null 2>&1; }',
+  'while ! has_job && kill -0 "$runner" 2> /dev/null; do',
+  '  if [ "$waited" -ge "$SPEEDPROOF_NO_JOB_SECONDS" ]; then',
+  '    echo "no job came in $SPEEDPROOF_NO_JOB_SECONDS s: this machine ends itself"',
+  '    kill "$runner"',
+  '    exit 1',
+  '  fi',
+  '  sleep 1',
+  '  waited=$((waited + 1))',
+  'done',
+  'wait "$runner"',
+].join('\n')
