@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['tests/dstack/**/*.test.ts'],
-    testTimeout: 300_000,
+    testTimeout: 400_000,
     hookTimeout: 120_000,
     // They wait for the server's own rhythm, not for the processor.
     maxConcurrency: 20,

@@ -10,8 +10,8 @@ export interface Limits {
 /** From the order to a runner that waits for its job; what takes longer is taken down. dstack's own limit is mostly 10. */
 export const PROVISIONING_MINUTES = 20
 
-/** 5 for the task to end, and the 15 in which dstack asks the provider again and again to delete the machine. */
-export const STOP_MINUTES = 20
+/** 2 in which dstack lets the machine end itself, 5 for its task, and 15 in which it asks the provider to delete it. */
+export const STOP_MINUTES = 22
 
 /** dstack ends a graceful stop after that. */
 export const GRACEFUL_STOP_MINUTES = 5

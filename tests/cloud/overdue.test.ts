@@ -9,12 +9,12 @@ function aRun(minutes: number, difference: Partial<ServerRun> = {}): ServerRun {
 }
 
 it('a run is overdue when start, run and stop have all had their time', () => {
-  expect(isOverdue(aRun(99), NOW)).toBe(false)
-  expect(isOverdue(aRun(101), NOW)).toBe(true)
+  expect(isOverdue(aRun(101), NOW)).toBe(false)
+  expect(isOverdue(aRun(103), NOW)).toBe(true)
 })
 
 it('a run whose limit somebody has removed is overdue as if it had none to run in', () => {
-  expect(isOverdue(aRun(41, { maxSeconds: null }), NOW)).toBe(true)
+  expect(isOverdue(aRun(43, { maxSeconds: null }), NOW)).toBe(true)
 })
 
 it.each(['training', 'speedproof', 'speedproof-1001', 'speedproof-nightly-1', 'my-speedproof-1001-1'])(

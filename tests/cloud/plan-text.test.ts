@@ -7,7 +7,7 @@ import { renderCloudPlan } from '../../src/cloud/plan-text.ts'
 const LIMITS = { maxPricePerHour: 3, maxMinutes: 60 }
 
 it('costs at most the highest price for start, run and stop', () => {
-  expect(boundOfCost(LIMITS)).toBeCloseTo((3 * (20 + 60 + 20)) / 60)
+  expect(boundOfCost(LIMITS)).toBeCloseTo((3 * (20 + 60 + 22)) / 60)
 })
 
 it('a plan shows the bound, the offers and the expected cost', () => {
@@ -20,7 +20,7 @@ it('a plan shows the bound, the offers and the expected cost', () => {
     | -------- | ------- | -------------- | -------- |
     | vastai   | no-oslo | 1 x H100 80 GB | $2.02    |
 
-    At most $5.00: $3.00 per hour x (20 min 00 s to start + 1 h 00 min + 20 min 00 s to stop)
+    At most $5.10: $3.00 per hour x (20 min 00 s to start + 1 h 00 min + 22 min 00 s to stop)
     Expected for my-change: about $0.81 for 24 min 00 s, from 8 earlier launches and $2.02 per hour, besides the machine's start and its set-up
     Expected for other: unknown, as no earlier result of it tells how long a launch takes
     Nothing was started."
@@ -30,7 +30,7 @@ it('a plan shows the bound, the offers and the expected cost', () => {
 it('a plan without an offer says what may be changed, and still tells the bound', () => {
   const text = renderCloudPlan(LIMITS, { first: [], total: 0 }, [])
   expect(text).toContain('No offer')
-  expect(text).toContain('At most $5.00')
+  expect(text).toContain('At most $5.10')
 })
 
 describe('the name of a machine', () => {

@@ -4,7 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { longestMinutes } from '../../src/cloud/limits.ts'
 import { machineName } from '../../src/cloud/names.ts'
+import { pullRequestEvent } from '../harness/events.ts'
 import { cloud, cloudAction, type Step, startCloud } from './harness/command.ts'
 import { DstackServer, TOKEN } from './harness/dstack-server.ts'
 import { FakeRunners, RUNNER_TOKEN } from './harness/fake-runners.ts'
@@ -63,7 +65,7 @@ function newRun(of = server, project = 'main'): { step: Step; name: string } {
   runs += 1
   const place = { dstackUrl: of.url, dstackToken: TOKEN, project, githubUrl: runners.url }
   return {
-    step: { folder, ...place, runId: runs },
+    step: { folder, ...place, runId: runs, event: { name: 'workflow_dispatch', payload: {} } },
     name: machineName({ runId: runs, attempt: 1, leg: '' }),
   }
 }
@@ -82,7 +84,7 @@ async function rentAndLose(behaviour: Behaviour, { step }: { step: Step }): Prom
 }
 
 describe.concurrent('a rented machine', () => {
-  it('runs one job and is gone', async () => {
+  it('runs one job and is gone', async ({ expect }) => {
     const { step, name } = newRun()
     const inputs = { gpu: 'H100', 'max-price': '3', image: 'any/image', 'runner-token': RUNNER_TOKEN }
     const { exitCode, output, outputs } = await cloudAction(step, { command: 'start', ...inputs })
@@ -95,9 +97,10 @@ describe.concurrent('a rented machine', () => {
     const runner = runners.named(name)
     runner.job = 'sent'
     runner.job = 'ended'
+    // By itself: the last job only looks.
+    await expect.poll(() => machine?.isDeleted, { timeout: 240_000 }).toBe(true)
     const stopped = await cloudAction(step, { command: 'stop' })
     expect(stopped).toMatchObject({ exitCode: 0, output: expect.stringContaining('gone: vastai') })
-    expect(machine).toMatchObject({ isDeleted: true })
     for (const file of ['server/data/sqlite.db', 'server/data/sqlite.db-wal', 'server/server.log'])
       expect(readIfThere(join(folder, file))).not.toContain(RUNNER_TOKEN)
   })
@@ -138,19 +141,25 @@ describe.concurrent('a rented machine', () => {
     expect(vast.rentedAs(name)).toMatchObject({ isDeleted: true })
   })
 
-  it('that its provider does not delete is no success, and is named', async () => {
+  it('that its provider does not delete is no success, and is named', async ({ expect }) => {
     const run = newRun()
     await rentAndLose('stays', run)
     const { exitCode, output } = await cloud(run.step, 'stop', '--wait-minutes', '0.5')
     const machine = vast.rentedAs(run.name)
     expect({ exitCode, output }).toMatchObject({ exitCode: 1 })
     expect(output).toContain(`not seen gone: vastai, no-oslo, instance ${machine?.id}`)
-    expect(machine?.deleteCalls).toBeGreaterThan(0)
+    expect(machine?.isDeleted).toBe(false)
+    await expect.poll(() => machine?.deleteCalls).toBeGreaterThan(0)
   })
 
   it('outlives its server, which takes it down after a restart, and not without its back end', async () => {
     const run = newRun(other)
-    await rentAndLose('loads', run)
+    const starting = startCloud(run.step, 'start', ...wish('works'))
+    await starting.waitFor('rented: ')
+    await other.kill()
+    await other.start()
+    expect(await starting.ended).toMatchObject({ exitCode: 0 })
+
     await other.kill()
     other.configure([])
     await other.start()
@@ -168,7 +177,7 @@ describe.concurrent('a rented machine', () => {
   it('is swept when it is older than its limit, and not before', async () => {
     const [old, young] = [newRun(server, 'swept'), newRun(server, 'swept')]
     await Promise.all([rentAndLose('loads', old), rentAndLose('loads', young)])
-    server.age(old.name, 20 + 60 + 20 + 1)
+    server.age(old.name, longestMinutes({ maxMinutes: 60 }) + 1)
     expect(await cloudAction(old.step, { command: 'sweep' })).toMatchObject({ exitCode: 0 })
     expect(vast.rentedAs(old.name)).toMatchObject({ isDeleted: true })
     expect(vast.rentedAs(young.name)).toMatchObject({ isDeleted: false })
@@ -197,12 +206,24 @@ describe.concurrent('nothing is rented', () => {
     expect(vast.rentedAs(name)).toBeUndefined()
   })
 
+  it("for a fork's pull request, whoever has called the workflow", async () => {
+    const { step, name } = newRun()
+    const { exitCode, output } = await cloud(
+      { ...step, event: pullRequestEvent('fork') },
+      'start',
+      ...wish('works'),
+    )
+    expect({ exitCode, output }).toMatchObject({ exitCode: 2, output: expect.stringContaining('fork') })
+    expect(runners.registered.map((runner) => runner.name)).not.toContain(name)
+    expect(vast.rentedAs(name)).toBeUndefined()
+  })
+
   it('by a plan, which tells the price, the bound and the expected cost', async () => {
     const { step } = newRun()
     const words = ['plan', 'configs/experiments/smoke.yaml', '--gpu', 'H100', '--max-price', '3']
     const { exitCode, output } = await cloud(step, ...words, '--max-minutes', '60', '--out', folder)
     expect({ exitCode, output }).toMatchObject({ exitCode: 0 })
-    expect(output).toContain('At most $5.00')
+    expect(output).toContain('At most $5.10')
     expect(output).toMatch(/vastai +\| no-oslo +\| 1 x H100 80 GB +\| \$2\.02/)
     expect(output).toContain('Expected for ')
     const listed = await server.call('runs/list', { project_name: 'main' })

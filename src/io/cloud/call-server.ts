@@ -15,8 +15,8 @@ export interface ServerPlace {
   readonly patience: Patience | null
 }
 
-/** A server that is being restarted is back within a minute. */
-const PATIENCE: Patience = { attempts: 8, firstDelayMs: 1000, totalMs: 90_000 }
+/** A server that is being restarted is back within one and a half minutes. */
+const PATIENCE: Patience = { attempts: 7, firstDelayMs: 1500, totalMs: 120_000 }
 const ONCE = 1
 
 export class RefusedError extends RunError {

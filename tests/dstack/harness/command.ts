@@ -17,6 +17,7 @@ export interface Step {
   readonly project: string
   readonly githubUrl: string
   readonly runId: number
+  readonly event: { readonly name: string; readonly payload: unknown }
 }
 
 export interface Ended {
@@ -89,7 +90,7 @@ function startProgram(
   const outputFile = join(place, 'output')
   const eventFile = join(place, 'event.json')
   writeFileSync(outputFile, '')
-  writeFileSync(eventFile, '{}')
+  writeFileSync(eventFile, JSON.stringify(step.event.payload))
   const child = spawn(program, words, {
     cwd: ROOT,
     env: {
@@ -98,7 +99,7 @@ function startProgram(
       ...{
         GITHUB_RUN_ID: String(step.runId),
         GITHUB_RUN_ATTEMPT: '1',
-        GITHUB_EVENT_NAME: 'workflow_dispatch',
+        GITHUB_EVENT_NAME: step.event.name,
       },
       ...{ GITHUB_OUTPUT: outputFile, GITHUB_EVENT_PATH: eventFile },
       ...environment,

@@ -1,9 +1,9 @@
 """A rented machine on this host: an SSH server, and behind it what dstack's own agent answers to its server.
 
-It runs the commands of the task for real. GitHub's runner program is a fake, which `SPEEDPROOF_FAKE_RUNNER` names.
-Usage: machine.py FOLDER; prints the port of its SSH server.
+It runs the commands of the task for real. Usage: machine.py FOLDER; prints the port of its SSH server.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -58,7 +58,7 @@ def agent_of(task: Task) -> type[BaseHTTPRequestHandler]:
     class Agent(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             if self.path.startswith("/api/healthcheck"):
                 self.answer({"service": "dstack-runner", "version": "0.22.5"})
             elif self.path.startswith("/api/pull"):
@@ -77,7 +77,7 @@ def agent_of(task: Task) -> type[BaseHTTPRequestHandler]:
             else:
                 self.answer({}, 404)
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             if self.path.startswith("/api/submit"):
                 task.spec = json.loads(body)["job_spec"]
@@ -118,13 +118,12 @@ class AnyKey(paramiko.ServerInterface):
 
 
 def pump(source: object, target: object) -> None:
-    try:
+    gone = (OSError, EOFError)
+    with contextlib.suppress(*gone):
         while data := source.recv(65536):
             target.sendall(data)
-    except OSError:
-        pass
-    finally:
-        for end in (source, target):
+    for end in (source, target):
+        with contextlib.suppress(*gone):
             end.close()
 
 
