@@ -21,7 +21,7 @@ async function start(flags: WishFlags & { leg: string }): Promise<void> {
   const wish = wishOf(flags)
   const name = ownMachineName(flags.leg)
   const registry = new RunnerRegistry(
-    needed(process.env, 'RUNNER_TOKEN', 'a token with Administration: write on this repository'),
+    needed(process.env, 'SPEEDPROOF_RUNNER_TOKEN', 'a token with Administration: write on this repository'),
     ownRepository(),
   )
   // Before anything is rented: whoever takes it down needs no more than this.

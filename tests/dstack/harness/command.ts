@@ -42,7 +42,7 @@ export function startCloud(step: Step, ...words: string[]): Running {
   return startProgram(step, process.execPath, [CLI, 'cloud', ...words], {
     ...{ DSTACK_URL: step.dstackUrl, DSTACK_TOKEN: step.dstackToken, DSTACK_PROJECT: step.project },
     // As in cloud.yml: no other job has it.
-    ...(words[0] === 'start' ? { RUNNER_TOKEN } : {}),
+    ...(words[0] === 'start' ? { SPEEDPROOF_RUNNER_TOKEN: RUNNER_TOKEN } : {}),
   })
 }
 
