@@ -113,6 +113,11 @@ export function bytes(value: number, significant = 3): string {
   return `${number(value / 1e9, significant)} GB (${number(value / 2 ** 30, significant)} GiB)`
 }
 
+/** $12.35, rounded up: a limit of what something costs never reads lower than it is. */
+export function dollars(amount: number): string {
+  return Number.isFinite(amount) ? `$${(Math.ceil(amount * 100 - 1e-6) / 100).toFixed(2)}` : NOT_MEASURED
+}
+
 export function percent(share: number, significant = 2): string {
   return withUnit(share * 100, '%', significant)
 }
