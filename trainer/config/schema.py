@@ -40,7 +40,13 @@ class _AnyData:
     held_out_every_nth_frame: Count = 1
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
-    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
+    # dt of a pair, in frames, of tasks that have no frame_strides of their own.
+    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)
+
+    def strides_of(self, task: str) -> tuple[int, ...]:
+        """dt of a task's pairs, in frames."""
+        own = getattr(getattr(self, task), "frame_strides", None)
+        return (1,) if TASKS[task].steady else own or self.frame_strides
 
 
 # And the settings of each task under its name, so that a new task needs no line here.

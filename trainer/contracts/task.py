@@ -1,11 +1,16 @@
 """A PDE, as the rest of the trainer knows it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
+
+if TYPE_CHECKING:  # the config is validated without torch
+    from torch import Tensor
 
 Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: trainer/data/layouts
 
@@ -14,7 +19,8 @@ Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: traine
 class TaskSettings(Protocol):
     """The part of the config that says how a task's data are made; one file per case.
 
-    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name.
+    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name. With
+    a field `frame_strides`, the task has strides of its own in place of data.frame_strides.
     """
 
     trajectories: int  # per file
@@ -33,6 +39,18 @@ class TaskSettings(Protocol):
     def problems(self) -> Iterator[tuple[str, str]]:
         """Key and text of what is wrong among settings that are each in range."""
         ...
+
+
+@dataclass(frozen=True)
+class Score:
+    """How far fields break a law: 0 where they keep it.
+
+    `of` is given the fields at the start of a rollout and later ones, (n, fields, *grid) in physical units,
+    and the spacing of the grid. It returns one number per trajectory, (n,).
+    """
+
+    name: str
+    of: Callable[[Tensor, Tensor, tuple[float, ...]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -56,6 +74,9 @@ class Task:
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False
+    # Opposite borders have the same place features. darcy2d keeps them, so that its records stand.
+    wraps_around: bool = True
+    scores: tuple[Score, ...] = ()  # of its rollouts
 
     @property
     def steady(self) -> bool:
