@@ -1,0 +1,20 @@
+"""Tiny settings of the tasks that came after the first two, and trainings of one of them."""
+
+from pathlib import Path
+
+from tiny import tiny_config
+
+from trainer.config import Config
+
+# In the order in which they are listed in docs.
+SETTINGS = {
+    "burgers1d": {"nus": [0.01, 1.0], "grid_points": 32, "frames": 5, "end_time": 0.2, "frame_strides": [2]},
+}
+TRAJECTORIES = 4
+
+
+def task_config(folder: Path, task: str, *overrides: str) -> Config:
+    """The tiny config with data of one task."""
+    settings = {"trajectories": TRAJECTORIES, **SETTINGS[task]}
+    sets = [f"data.{task}.{key}={value}" for key, value in settings.items()]
+    return tiny_config(folder, f"data.tasks=[{task}]", *sets, *overrides)
