@@ -9,6 +9,7 @@ from test_chunked import rewrite
 from tiny import ensure_files, events, tiny_config, train_losses
 from tiny_tasks import SETTINGS, TRAJECTORIES, task_config
 
+from trainer.build import build_model
 from trainer.config import Config
 from trainer.config.load import to_plain
 from trainer.data.layouts.detect import open_field_file
@@ -106,14 +107,27 @@ def test_true_fields_keep_the_laws_that_the_task_is_scored_by(generated):
 def test_a_training_on_it_lowers_its_loss_and_scores_its_rollouts(generated, tmp_path):
     config, _ = generated
     task = task_of(config)
-    sets = [f"data.root={config.data.root}", "train.updates=12", "optimizer.learning_rate=1e-2"]
-    trained = task_config(tmp_path, task, *sets)
+    sets = [f"data.root={config.data.root}", "train.updates=12", "train.rest=pad"]
+    trained = task_config(tmp_path, task, "optimizer.learning_rate=1e-2", *sets)
     run_training(trained, tmp_path, 3, Progress())
     losses = train_losses(tmp_path)
     assert np.mean(losses[-3:]) < np.mean(losses[:3])
     metrics = events(tmp_path, "evaluation")[-1]["metrics"]
     for score in TASKS[task].scores:
         assert {f"physics_{score.name}/{task}", f"physics_{score.name}_true/{task}"} <= set(metrics)
+
+
+@pytest.mark.parametrize("task", LATER)
+def test_opposite_borders_have_the_same_features_only_where_fields_go_round(tmp_path, task):
+    config = task_config(tmp_path, task)
+    model, grid = build_model(config), config.grids[task]
+    features = model.decoder.place.features[str(len(grid))]
+    ends = torch.zeros(2, len(grid))
+    ends[1] = model.places(task).max(dim=0).values * grid[0] / (grid[0] - 1)  # a cell behind the last one
+    one, other = features(ends)
+    assert torch.allclose(one, other, atol=1e-5) == TASKS[task].wraps_around
+    centres = model.decoder.get_buffer(f"centres_{task}")
+    assert centres.max() < model.places(task).max()
 
 
 def test_a_config_without_them_is_written_as_before_there_were_any(tmp_path):
