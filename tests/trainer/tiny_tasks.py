@@ -9,6 +9,7 @@ from trainer.config import Config
 # In the order in which they are listed in docs.
 SETTINGS = {
     "burgers1d": {"nus": [0.01, 1.0], "grid_points": 32, "frames": 5, "end_time": 0.2, "frame_strides": [2]},
+    "diffusion_sorption1d": {"grid_points": 32, "frames": 5, "end_time": 100.0, "frame_strides": [2]},
     "reaction_diffusion1d": {
         "nus": [0.5],
         "rhos": [1.0, 5.0],

@@ -78,7 +78,7 @@ def _hash_of_fields(file: FieldFile) -> str:
     """Read in parts; a part is a whole number of chunks if it has room for one."""
     found = hashlib.sha256()
     with open_hdf5(file.path) as opened:
-        for key in file.keys:
+        for key in file.hashed or file.keys:
             dataset = opened[key]
             rows = max(1, HASHED_BYTES * len(dataset) // dataset.nbytes)
             if dataset.chunks and rows > dataset.chunks[0]:

@@ -36,7 +36,7 @@ class FieldFile:
     path: Path
     layout: Layout
     fields: tuple[str, ...]
-    keys: tuple[str, ...]  # of the datasets with the states
+    keys: tuple[str, ...]  # of the datasets with the states, as errors name them
     trajectories: int
     frames: int  # a steady file has two: what is given, and what is asked for
     grid: tuple[int, ...]
@@ -45,6 +45,7 @@ class FieldFile:
     parameters: Mapping[str, float]
     content_hash: str | None  # of files that we wrote
     open_arrays: Callable[[Path], OpenArrays]
+    hashed: tuple[str, ...] = ()  # datasets whose bytes, one behind the other, are hashed; none: the keys
 
     def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
         """Return a reader of these trajectories (in ascending order; None: all of them).

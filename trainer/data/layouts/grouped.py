@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
@@ -46,6 +47,24 @@ class Trajectories:
         return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)
 
 
+def write_grouped(
+    path: Path,
+    data: np.ndarray,
+    coordinates: Mapping[str, np.ndarray],
+    parameters: Mapping[str, float],
+    content_hash: str,
+) -> None:
+    """Write a file; data are (N, T, *grid, C), coordinates those of `x`, `y` and `t`."""
+    with h5py.File(path, "w") as file:
+        for number, trajectory in enumerate(data):
+            group = file.create_group(f"{number:04d}")
+            group.create_dataset("data", data=trajectory.astype(np.float32, copy=False))
+            for key, places in coordinates.items():
+                group.create_dataset(f"grid/{key}", data=places.astype(np.float32))
+        file.attrs.update(parameters)
+        file.attrs["content_hash"] = content_hash
+
+
 def describe(path: Path) -> FieldFile:
     with open_hdf5(path) as file:
         groups = _groups(file)
@@ -82,6 +101,7 @@ def describe(path: Path) -> FieldFile:
             layout="grouped",
             fields=tuple(f"field{number}" for number in range(shape[-1])),
             keys=tuple(f"{name}/data" for name in (groups[0], groups[-1])),
+            hashed=tuple(f"{name}/data" for name in groups),
             trajectories=len(groups),
             frames=shape[0],
             grid=shape[1:-1],
