@@ -18,6 +18,7 @@ from trainer.data.tasks import TASKS
 from trainer.run.training import Progress, run_training
 
 LATER = sorted(SETTINGS)
+WITHOUT_LAWS = {"reaction_diffusion2d"}  # nothing is conserved, and both fields have either sign
 
 
 @pytest.fixture(scope="module", params=LATER)
@@ -91,7 +92,7 @@ def test_pairs_lie_a_stride_of_the_task_apart(generated):
 def test_true_fields_keep_the_laws_that_the_task_is_scored_by(generated):
     config, _ = generated
     task, pairs = TASKS[task_of(config)], open_data(config).held_out.tasks[0]
-    assert task.scores
+    assert task.scores or task.name in WITHOUT_LAWS
     file = pairs.files[0]
     every = np.arange(pairs.table.trajectories)
     start, end = (

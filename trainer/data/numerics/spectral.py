@@ -28,7 +28,7 @@ class Cosines:
         self.basis = cosines / cosines.norm(dim=1, keepdim=True)  # (wave number, cell)
         self.eigenvalue = -((2 / spacing * torch.sin(math.pi * number / (2 * points))) ** 2)
 
-    def diffused(self, field: Tensor, coefficient: float, seconds: float) -> Tensor:
+    def diffused(self, field: Tensor, coefficient: float | Tensor, seconds: float) -> Tensor:
         """Solve u_t = coefficient (u_xx + u_yy) for so many seconds, on a square (..., X, Y)."""
         decay = torch.exp(coefficient * seconds * (self.eigenvalue[:, None] + self.eigenvalue))
         return self.applied(field, decay)
