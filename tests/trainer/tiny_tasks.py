@@ -19,6 +19,7 @@ SETTINGS = {
         "end_time": 0.2,
         "frame_strides": [2],
     },
+    "shallow_water2d": {"grid_points": 16, "frames": 5, "end_time": 1.0, "frame_strides": [2]},
 }
 TRAJECTORIES = 4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -41,6 +42,22 @@ def at_faces(values: Tensor, border: Border) -> tuple[Tensor, Tensor]:
 def _limited(left: Tensor, right: Tensor) -> Tensor:
     size = torch.minimum(torch.minimum(left.abs(), right.abs()) * 2, (left + right).abs() / 2)
     return torch.where(left * right > 0, size * left.sign(), 0)
+
+
+def change_of_system(
+    cells: Tensor, flux: Callable[[Tensor, Tensor, int], Tensor], spacing: float, border: Border
+) -> Tensor:
+    """Change per second of all conserved fields (n, fields, *grid), by the flux across every axis.
+
+    `cells` are the fields that are linear in each cell. `flux` is given those on both sides of the faces,
+    (n, fields, ..., faces), and the number of the axis that the faces lie across.
+    """
+    change = torch.zeros_like(cells)
+    for number in range(cells.ndim - 2):
+        axis = number + 2
+        left, right = at_faces(cells.movedim(axis, -1), border)
+        change += change_by(flux(left, right, number), spacing).movedim(-1, axis)
+    return change
 
 
 def change_by(flux: Tensor, spacing: float) -> Tensor:
