@@ -9,6 +9,14 @@ from trainer.config import Config
 # In the order in which they are listed in docs.
 SETTINGS = {
     "burgers1d": {"nus": [0.01, 1.0], "grid_points": 32, "frames": 5, "end_time": 0.2, "frame_strides": [2]},
+    "cfd1d": {
+        "etas": [0.01, 0.1],
+        "shock_tube_every": 0,
+        "grid_points": 32,
+        "frames": 5,
+        "end_time": 0.2,
+        "frame_strides": [2],
+    },
     "diffusion_sorption1d": {"grid_points": 32, "frames": 5, "end_time": 100.0, "frame_strides": [2]},
     "reaction_diffusion2d": {"grid_points": 16, "frames": 5, "end_time": 1.0, "frame_strides": [2]},
     "reaction_diffusion1d": {

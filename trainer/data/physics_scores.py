@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # tasks are declared without torch
     from torch import Tensor
 
 LEAST = 1e-12  # that anything is divided by
+GAMMA = 5 / 3  # of the gas, PDEBench's
 
 
 def conserved_mean(name: str, density: Callable[[Tensor], Tensor]) -> Score:
@@ -58,3 +59,16 @@ def divergence(x: int, y: int) -> Score:
 
 def one_field(number: int) -> Callable[[Tensor], Tensor]:
     return lambda fields: fields[:, number]
+
+
+def _energy_of_gas(fields: Tensor) -> Tensor:
+    """Of density, pressure and velocities."""
+    return fields[:, 1] / (GAMMA - 1) + fields[:, 0] * fields[:, 2:].square().sum(dim=1) / 2
+
+
+# Of density, pressure and velocities on a circle or torus; through open borders mass and energy may leave.
+GAS_SCORES = (
+    conserved_mean("mass", one_field(0)),
+    conserved_mean("energy", _energy_of_gas),
+    positivity(0, 1),
+)
