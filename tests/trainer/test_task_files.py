@@ -12,12 +12,14 @@ from tiny_tasks import SETTINGS, TRAJECTORIES, task_config
 from trainer.build import build_model
 from trainer.config import Config
 from trainer.config.load import to_plain
+from trainer.data.batches.pair_readers import ResidentPairs
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.splits import open_data
 from trainer.data.tasks import TASKS
 from trainer.run.training import Progress, run_training
 
 LATER = sorted(SETTINGS)
+LARGEST_SCORES = {"divergence": 0.2}  # differences of 16 points in a row; on faces there is none
 WITHOUT_LAWS = {"reaction_diffusion2d"}  # nothing is conserved, and both fields have either sign
 
 
@@ -101,7 +103,19 @@ def test_true_fields_keep_the_laws_that_the_task_is_scored_by(generated):
     )
     spacing = tuple(step * pairs.every for step in file.spacing)
     for score in task.scores:
-        assert score.of(start, end, spacing).max() < 0.02, score.name
+        assert score.of(start, end, spacing).max() < LARGEST_SCORES.get(score.name, 0.02), score.name
+
+
+def test_both_data_paths_deliver_the_same_bits(generated):
+    config, _ = generated
+    train = open_data(config).train.tasks[0]
+    pairs = np.arange(len(train.table))[::-1].copy()
+    mapped = train.read(pairs)
+    resident = ResidentPairs(train, torch.device("cpu")).read(torch.from_numpy(pairs))
+    for one, other in zip(mapped, resident, strict=True):
+        assert torch.equal(one, other)
+    assert mapped.field.shape[1] == len(train.task.given)
+    assert mapped.next_field.shape[1] == len(train.task.target)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ SETTINGS = {
     },
     "diffusion_sorption1d": {"grid_points": 32, "frames": 5, "end_time": 100.0, "frame_strides": [2]},
     "reaction_diffusion2d": {"grid_points": 16, "frames": 5, "end_time": 1.0, "frame_strides": [2]},
+    "navier_stokes2d": {"grid_points": 16, "frames": 5, "end_time": 0.4, "frame_strides": [2]},
     "reaction_diffusion1d": {
         "nus": [0.5],
         "rhos": [1.0, 5.0],

@@ -12,7 +12,9 @@ import numpy as np
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
 
-Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: trainer/data/layouts
+Layout = Literal[
+    "scalar-1d", "darcy", "cfd", "incompressible", "grouped"
+]  # of its files: trainer/data/layouts
 
 
 @runtime_checkable
@@ -71,6 +73,8 @@ class Task:
     generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
     write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
     files: str | None = None  # file name pattern, if nothing else separates them from another task's
+    statics: tuple[str, ...] = ()  # fields that stay as they are: given with each state, not asked for
+    joins_files: bool = False  # the trajectories of a case may be spread over several files
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False
@@ -81,6 +85,11 @@ class Task:
     @property
     def steady(self) -> bool:
         return self.state != self.target
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The fields that the model is given."""
+        return self.state + self.statics
 
     @property
     def centred(self) -> bool:

@@ -80,7 +80,7 @@ class JointHead:
 
 
 class AnyPointDecoder(nn.Module):
-    """Shared by all tasks but for the heads, one per field; a steady task has two sets of fields."""
+    """Shared by all tasks but for the heads, one per field, and two sets where other fields are given."""
 
     def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
@@ -134,9 +134,9 @@ def target_head(task: str) -> str:
 
 
 def state_head(task: str) -> str:
-    """Of the fields given; in a task that moves in time they are the fields asked for."""
-    return f"{task}_given" if TASKS[task].steady else task
+    """Of the fields given; in most tasks that move in time they are the fields asked for."""
+    return f"{task}_given" if TASKS[task].given != TASKS[task].target else task
 
 
 def _heads(task: str) -> dict[str, int]:
-    return {target_head(task): len(TASKS[task].target), state_head(task): len(TASKS[task].state)}
+    return {target_head(task): len(TASKS[task].target), state_head(task): len(TASKS[task].given)}

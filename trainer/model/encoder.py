@@ -58,7 +58,7 @@ class GridEncoder(nn.Module):
         super().__init__()
         self.stems = nn.ModuleDict(
             {
-                name: PatchStem(config, len(TASKS[name].state), grid, TASKS[name].wraps_around)
+                name: PatchStem(config, len(TASKS[name].given), grid, TASKS[name].wraps_around)
                 for name, grid in grids.items()
             }
         )

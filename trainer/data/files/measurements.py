@@ -115,6 +115,7 @@ def _read(path: Path, task: Task, files: list[FieldFile], every: int) -> Measure
             target=FieldUnits(kept["target_mean"], kept["target_scale"]),
             condition_mean=kept["condition_mean"],
             condition_scale=kept["condition_scale"],
+            statics=FieldUnits(kept["statics_mean"], kept["statics_scale"]) if task.statics else None,
         )
         means = kept["mean_targets"] if task.steady else None
         found = Measured(units, means, tuple(map(str, kept["content_hashes"])))
@@ -127,10 +128,12 @@ def _require_plausible(found: Measured, task: Task, files: list[FieldFile], ever
     grid = tuple(-(-points // every) for points in files[0].grid)
     of_fields = (units.state.mean, units.state.scale, units.target.mean, units.target.scale)
     of_conditions = (units.condition_mean, units.condition_scale)
+    of_statics = (units.statics.mean, units.statics.scale) if units.statics else ()
     wanted = [
         *((part, shape) for part in of_fields[:2]),
         *((part, (len(files), len(task.target))) for part in of_fields[2:]),
         *((part, (1 + len(task.parameters),)) for part in of_conditions),
+        *((part, (len(files), len(task.statics))) for part in of_statics),
         *(
             []
             if found.mean_targets is None
@@ -147,7 +150,7 @@ def _require_plausible(found: Measured, task: Task, files: list[FieldFile], ever
 
 def _write(path: Path, found: Measured) -> None:
     """Whole or not at all: several ranks may write the same."""
-    units, means = found.units, found.mean_targets
+    units, means, statics = found.units, found.mean_targets, found.units.statics
     path.parent.mkdir(exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
@@ -162,6 +165,7 @@ def _write(path: Path, found: Measured) -> None:
                 condition_scale=units.condition_scale,
                 content_hashes=np.array(found.content_hashes),
                 **({} if means is None else {"mean_targets": means}),
+                **({} if statics is None else {"statics_mean": statics.mean, "statics_scale": statics.scale}),
             )
         partial.replace(path)
     finally:

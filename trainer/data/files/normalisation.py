@@ -37,9 +37,11 @@ class Normalisation:
     target: FieldUnits
     condition_mean: np.ndarray  # of log dt and the logarithms of the parameters
     condition_scale: np.ndarray
+    statics: FieldUnits | None = None  # of static fields, where the task has some
 
     def plain(self) -> dict[str, list]:
         """As a checkpoint holds it."""
+        statics = self.statics
         return {
             "state_mean": self.state.mean.tolist(),
             "state_scale": self.state.scale.tolist(),
@@ -47,6 +49,8 @@ class Normalisation:
             "target_scale": self.target.scale.tolist(),
             "condition_mean": self.condition_mean.tolist(),
             "condition_scale": self.condition_scale.tolist(),
+            **({} if statics is None else {"statics_mean": statics.mean.tolist()}),
+            **({} if statics is None else {"statics_scale": statics.scale.tolist()}),
         }
 
 
@@ -77,6 +81,7 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
         target=units[-1],
         condition_mean=np.array([log.mean() for log in logs]),
         condition_scale=np.array([_scale(log.var()) for log in logs]),
+        statics=_static_units(files, table, every) if task.statics else None,
     )
 
 
@@ -91,8 +96,38 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
             _range(file, int(row), frames, fields)
             if (blank := _blank(fields)) is not None:
                 raise _unwritten(file, int(row), frames, blank)
+        for row in rows if task.statics else ():
+            _statics_in_range(file, int(row), every)
 
     on_threads(look_through, range(len(files)), "checking file")
+
+
+def _static_units(files: list[FieldFile], table: PairTable, every: int) -> FieldUnits:
+    """One trajectory after the other, as there may be more than memory holds."""
+    means, scales = [], []
+    for index, file in enumerate(files):
+        total, squares, count = 0.0, 0.0, 0
+        for row in table.rows_of(index):
+            fields = _statics_in_range(file, int(row), every).astype(np.float64)
+            total, squares = (
+                total + fields.sum(axis=(0, 2, 3)),
+                squares + np.square(fields).sum(axis=(0, 2, 3)),
+            )
+            count += fields[:, 0].size
+        mean = total / count
+        means.append(mean)
+        scales.append([_scale(variance) for variance in squares / count - mean**2])
+    return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
+
+
+def _statics_in_range(file: FieldFile, row: int, every: int) -> np.ndarray:
+    fields = file.read_statics(file.path, np.array([row]), every)
+    if not (np.abs(fields) < TOO_LARGE).all():
+        raise ConfigError(
+            f"{file.path}: {', '.join(file.statics)}: trajectory {row} holds NaN, infinity or more than "
+            f"{TOO_LARGE:g}. Remove it, or generate or download the file again"
+        )
+    return fields
 
 
 def measure_mean_targets(

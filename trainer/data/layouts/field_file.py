@@ -46,6 +46,9 @@ class FieldFile:
     content_hash: str | None  # of files that we wrote
     open_arrays: Callable[[Path], OpenArrays]
     hashed: tuple[str, ...] = ()  # datasets whose bytes, one behind the other, are hashed; none: the keys
+    statics: tuple[str, ...] = ()  # fields that do not change with time
+    # Of path, rows and n: the static fields (rows, statics, *grid) at every n-th point.
+    read_statics: Callable[[Path, np.ndarray, int], np.ndarray] | None = None
 
     def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
         """Return a reader of these trajectories (in ascending order; None: all of them).
@@ -187,7 +190,12 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
             f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries: one per "
             "frame and at most one more. Write the times of the frames"
         )
-    times = read_part(path, dataset, ()).astype(np.float64)
+    return interval_of_times(path, name, read_part(path, dataset, ()), frames)
+
+
+def interval_of_times(path: Path, name: str, stored: np.ndarray, frames: int) -> float:
+    """Seconds between frames at these times, of which there may be one more."""
+    times = stored.astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(

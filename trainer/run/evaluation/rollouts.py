@@ -45,7 +45,8 @@ class Rollouts:
         mass_at_start = physical(state, *units).flatten(2).mean(dim=2)
         size_at_start = physical(state, *units).flatten(2).square().mean(dim=2).sqrt()
         for frame in self.frames[1:]:
-            parts = zip(state.split(self.at_once), conditions, strict=True)
+            given = self.pairs.with_statics(state, self.mine)
+            parts = zip(given.split(self.at_once), conditions, strict=True)
             state = torch.cat([model(task.name, *part) for part in parts])
             predicted, target = (physical(part.double(), *units) for part in (state, self._frame(frame)))
             totals.append(_sums(predicted, target))
