@@ -1,5 +1,6 @@
 """Files that the later tasks generate: PDEBench's layout, read back as real files are, and trained on."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_both_data_paths_deliver_the_same_bits(generated):
         assert torch.equal(one, other)
     assert mapped.field.shape[1] == len(train.task.given)
     assert mapped.next_field.shape[1] == len(train.task.target)
+
+
+def test_a_task_can_be_sent_to_another_process(generated):
+    config, _ = generated
+    train = open_data(config).train.tasks[0]
+    again = pickle.loads(pickle.dumps(train))
+    assert again.task.name == train.task.name
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from trainer.data.files.normalisation import (
 )
 from trainer.data.files.pairs import Splits
 from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.joined import hash_of_hashes
 from trainer.data.layouts.stored import open_hdf5, read_part
 from trainer.data.threads import on_threads
 
@@ -65,6 +66,8 @@ def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> 
 
 def _content_hash(file: FieldFile) -> str:
     """What a file of ours says of itself holds until its fields are changed in place."""
+    if file.members:
+        return hash_of_hashes([_content_hash(member) for member in file.members])
     if file.content_hash and file.content_hash == _hash_of_fields(file):
         return file.content_hash
     found = hashlib.sha256()
@@ -97,10 +100,10 @@ def _key(task: Task, files: list[FieldFile], splits: Splits, every: int) -> str:
     for source in sorted(SOURCES.rglob("*.py")):
         found.update(source.read_bytes())
     found.update(repr((task.name, task.steady, task.centred, task.parameters, every)).encode())
-    for file in files:
-        status = file.path.stat()
+    for part in (member for file in files for member in file.members or (file,)):
+        status = part.path.stat()
         times = status.st_mtime_ns, status.st_ctime_ns
-        found.update(repr((str(file.path.resolve()), status.st_size, times, file.content_hash)).encode())
+        found.update(repr((str(part.path.resolve()), status.st_size, times, part.content_hash)).encode())
     found.update(splits.digest.encode())
     return found.hexdigest()[:16]
 

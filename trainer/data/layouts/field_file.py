@@ -1,5 +1,7 @@
 """One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,6 +51,7 @@ class FieldFile:
     statics: tuple[str, ...] = ()  # fields that do not change with time
     # Of path, rows and n: the static fields (rows, statics, *grid) at every n-th point.
     read_statics: Callable[[Path, np.ndarray, int], np.ndarray] | None = None
+    members: tuple[FieldFile, ...] = ()  # files that are read as this one
 
     def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
         """Return a reader of these trajectories (in ascending order; None: all of them).

@@ -16,7 +16,7 @@ import numpy as np
 from trainer.contracts.settings import AtLeast, Count, FilePattern, NotEmpty, Positive
 from trainer.contracts.task import Task
 from trainer.data.layouts.scalar_1d import write_scalar_1d
-from trainer.data.physics_scores import conserved_mean, never_growing, one_field
+from trainer.data.physics_scores import conserved_mean, never_growing, one_field, squared_field
 
 if TYPE_CHECKING:  # the config is validated without torch
     from torch import Tensor
@@ -103,6 +103,6 @@ TASK = Task(
     conserved=True,
     scores=(
         conserved_mean("mass", one_field(0)),
-        never_growing("energy", lambda fields: fields[:, 0].square()),
+        never_growing("energy", squared_field(0)),
     ),
 )
