@@ -1,4 +1,4 @@
-"""Smooth random starts: sums of a few sines on a circle."""
+"""Smooth random starts: sums of a few sines on a circle or a torus."""
 
 from __future__ import annotations
 
@@ -17,6 +17,23 @@ def random_sines(
     number = random.integers(1, max_wave_number, shape, endpoint=True)
     phase = random.uniform(0.0, 2 * np.pi, shape)
     return (amplitude * np.sin(2 * np.pi * number * x + phase)).sum(axis=1)
+
+
+def random_waves(
+    random: np.random.Generator, trajectories: int, x: np.ndarray, waves: int, max_wave_number: int
+) -> np.ndarray:
+    """Return sums of plane waves on a torus (trajectories, x, x), at most 1 in size.
+
+    Wave numbers are drawn from all directions; amplitudes fall with them.
+    """
+    shape = (trajectories, waves, 1, 1)
+    numbers = random.integers(-max_wave_number, max_wave_number, (2, *shape), endpoint=True)
+    numbers[0] += (numbers == 0).all(axis=0)  # none is constant
+    amplitude = random.uniform(0.1, 1.0, shape) / np.hypot(*numbers)
+    phase = random.uniform(0.0, 2 * np.pi, shape)
+    angle = 2 * np.pi * (numbers[0] * x[:, None] + numbers[1] * x) + phase
+    total = (amplitude * np.sin(angle)).sum(axis=1)
+    return total / np.abs(total).max(axis=(1, 2), keepdims=True)
 
 
 def cell_centres(points: int, start: float = 0.0, length: float = 1.0) -> np.ndarray:
