@@ -18,6 +18,7 @@ SETTINGS = {
         "frame_strides": [2],
     },
     "cfd2d_rand": {"machs": [0.5], "etas": [0.01], "grid_points": 16, "frames": 3, "end_time": 0.1},
+    "cfd2d_turb": {"machs": [0.5], "etas": [0.01], "grid_points": 16, "frames": 3, "end_time": 0.1},
     "diffusion_sorption1d": {"grid_points": 32, "frames": 5, "end_time": 100.0, "frame_strides": [2]},
     "reaction_diffusion2d": {"grid_points": 16, "frames": 5, "end_time": 1.0, "frame_strides": [2]},
     "navier_stokes2d": {"grid_points": 16, "frames": 5, "end_time": 0.4, "frame_strides": [2]},
