@@ -38,7 +38,7 @@ class NavierStokes2dConfig:
     grid_points: Annotated[int, AtLeast(8)] = 128  # per axis
     frames: Annotated[int, AtLeast(2)] = 101
     end_time: Positive = 5.0
-    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (2,)
+    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (10,)
     files: FilePattern = None  # in data.root
 
     @property

@@ -36,7 +36,7 @@ class ReactionDiffusion1dConfig:
     grid_points: Annotated[int, AtLeast(8)] = 1024
     frames: Annotated[int, AtLeast(2)] = 101
     end_time: Positive = 1.0
-    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (5,)
+    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (20,)
     files: FilePattern = None  # in data.root
 
     @property

@@ -35,7 +35,7 @@ class ShallowWater2dConfig:
     grid_points: Annotated[int, AtLeast(8)] = 128  # per axis
     frames: Annotated[int, AtLeast(2)] = 101
     end_time: Positive = 1.0
-    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (10,)
+    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (20,)
     files: FilePattern = None  # in data.root
 
     @property
