@@ -48,10 +48,12 @@ def _read(document: object) -> tuple[Config, list[Problem]]:
 def to_plain(config: Config) -> dict[str, object]:
     """The config as JSON would hold it.
 
-    Left out are `files` where it is None, and tasks that came later where the config neither trains nor sets
-    them: otherwise the hash of every older config would change.
+    Left out are `files` and `held_gigabytes` where they are None, and tasks that came later where the config
+    neither trains nor sets them: otherwise the hash of every older config would change.
     """
     plain = json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
+    if plain["data"]["held_gigabytes"] is None:
+        del plain["data"]["held_gigabytes"]
     for name, task in TASKS.items():
         if plain["data"][name].get("files", "") is None:
             del plain["data"][name]["files"]

@@ -29,7 +29,7 @@ OPENED = ("states_of_files", "statics")  # what every process reads itself
 class MappedPairs:
     """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps.
 
-    Trajectories of chunked files stay in memory once they were read.
+    Trajectories of chunked files stay in memory once they were read, up to a bound if there is one.
     """
 
     task: Task
@@ -39,6 +39,7 @@ class MappedPairs:
     normalisation: Normalisation
     every: int  # n-th grid point
     mean_targets: np.ndarray | None  # of the training split, normalised, (files, fields, *grid); steady tasks
+    most_bytes: int | None = None  # of chunked files in memory; None: all that was read
 
     def read(self, pairs: np.ndarray) -> TaskPairs:
         trajectory, frame_pair = np.divmod(pairs, self.table.pairs_per_trajectory)
@@ -115,7 +116,11 @@ class MappedPairs:
         return self.open_states(keeps=True)
 
     def open_states(self, *, keeps: bool) -> list[States]:
-        return [file.states(self.table.rows_of(index), keeps=keeps) for index, file in enumerate(self.files)]
+        most_bytes = None if self.most_bytes is None else self.most_bytes // len(self.files)
+        return [
+            file.states(self.table.rows_of(index), keeps=keeps, most_bytes=most_bytes)
+            for index, file in enumerate(self.files)
+        ]
 
     def load_chunked(self) -> None:
         """Read the chunked files of this split now, so that forked processes share them."""

@@ -13,7 +13,15 @@ import numpy as np
 
 from trainer.contracts.task import Layout
 from trainer.data.layouts.pieces import Pieces
-from trainer.data.layouts.stored import Array, OpenArrays, Part, copy_part, read_part, rows_of_chunks
+from trainer.data.layouts.stored import (
+    EVERY_FRAME,
+    Array,
+    OpenArrays,
+    Part,
+    copy_part,
+    read_part,
+    rows_of_chunks,
+)
 from trainer.errors import ConfigError
 
 LARGEST_UNEVENNESS = 0.01  # of steps between points or frames, relative
@@ -53,17 +61,20 @@ class FieldFile:
     read_statics: Callable[[Path, np.ndarray, int], np.ndarray] | None = None
     members: tuple[FieldFile, ...] = ()  # files that are read as this one
 
-    def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
+    def states(
+        self, rows: np.ndarray | None = None, *, keeps: bool = False, most_bytes: int | None = None
+    ) -> States:
         """Return a reader of these trajectories (in ascending order; None: all of them).
 
-        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read.
+        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read, up to
+        `most_bytes` if there is such a bound.
         """
         arrays = self.open_arrays(self.path)
         if arrays.rows_together == 0:
             return arrays
         wanted = np.arange(self.trajectories) if rows is None else rows
         shape = (self.frames, len(self.fields), *self.grid)
-        return Pieces(self.path, arrays, shape, wanted, keeps=keeps)
+        return Pieces(self.path, arrays, shape, wanted, keeps=keeps, most_bytes=most_bytes)
 
 
 class FieldArrays:
@@ -79,9 +90,9 @@ class FieldArrays:
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         return np.stack([array[(rows, frames, *self._cut(every))] for array in self.arrays], axis=1)
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         for field, array in enumerate(self.arrays):
-            copy_part(states[:, :, field], array, rows, slice(None), *self._cut(every))
+            copy_part(states[:, :, field], array, rows, frames, *self._cut(every))
 
     def _cut(self, every: int) -> tuple[slice, ...]:
         return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)

@@ -16,7 +16,15 @@ from trainer.data.layouts.field_file import (
     spacing_of,
     stored_hash,
 )
-from trainer.data.layouts.stored import Array, Part, copy_part, map_dataset, open_hdf5, rows_of_chunks
+from trainer.data.layouts.stored import (
+    EVERY_FRAME,
+    Array,
+    Part,
+    copy_part,
+    map_dataset,
+    open_hdf5,
+    rows_of_chunks,
+)
 from trainer.errors import ConfigError
 
 GROUP = re.compile(r"\d{4,}")
@@ -37,11 +45,11 @@ class Trajectories:
         states = [self.arrays[row][(frame, *cut)] for row, frame in zip(rows, frames, strict=True)]
         return np.moveaxis(np.stack(states), -1, 1)
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         chosen = np.arange(len(self.arrays))[rows]
         for trajectory, row in zip(states, chosen, strict=True):
             place = np.moveaxis(trajectory, 1, -1)
-            copy_part(place, self.arrays[row], slice(None), *self._cut(every), slice(None))
+            copy_part(place, self.arrays[row], frames, *self._cut(every), slice(None))
 
     def _cut(self, every: int) -> tuple[slice, ...]:
         return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)

@@ -17,6 +17,7 @@ from trainer.data.layouts.field_file import (
     stored_hash,
 )
 from trainer.data.layouts.stored import (
+    EVERY_FRAME,
     Array,
     Part,
     copy_part,
@@ -46,12 +47,12 @@ class ParticlesAndVelocity:
         fields = np.concatenate([array[(rows, frames, *cut)] for array in self.arrays], axis=-1)
         return np.moveaxis(fields, -1, 1)
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         cut, first = (slice(None, None, every),) * 2, 0
         for array in self.arrays:
             stop = first + array.shape[-1]
             place = np.moveaxis(states[:, :, first:stop], 2, -1)
-            copy_part(place, array, rows, slice(None), *cut, slice(None))
+            copy_part(place, array, rows, frames, *cut, slice(None))
             first = stop
 
 

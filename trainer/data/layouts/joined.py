@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from trainer.data.layouts.field_file import FieldFile
-from trainer.data.layouts.stored import OpenArrays, Part
+from trainer.data.layouts.stored import EVERY_FRAME, OpenArrays, Part
 
 
 def joined(files: list[FieldFile]) -> FieldFile:
@@ -52,11 +52,11 @@ class _Joined:
             states[chosen] = found
         return states
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         wanted = np.arange(sum(file.trajectories for file in self.files))[rows]
         for number, chosen, own in _by_file(self.files, wanted):  # in ascending order, so each is a stretch
-            first, *_, last = np.flatnonzero(chosen).tolist() * 2
-            self.arrays[number].read_into(states[first : last + 1], own, every)
+            places = np.flatnonzero(chosen)
+            self.arrays[number].read_into(states[places[0] : places[-1] + 1], own, every, frames)
 
 
 def _by_file(files: list[FieldFile], rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
