@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from test_chunked import CPU, assert_same, rewrite, updates
@@ -11,9 +12,12 @@ from tiny_tasks import SETTINGS, task_config
 from trainer.config import Config, load_config
 from trainer.config.load import config_hash, to_plain
 from trainer.data.batches.feed import Share, open_feed
+from trainer.data.files import measurements, normalisation
+from trainer.data.layouts import pieces
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.pieces import Pieces
 from trainer.data.splits import open_data
+from trainer.errors import ConfigError
 from trainer.run.training import Progress, run_training
 
 SHAPES = sorted(
@@ -51,6 +55,44 @@ def test_no_more_is_held_than_allowed_and_the_values_are_the_same(tmp_path, task
     whole.read_into(expected, slice(1, 3), 1)
     np.testing.assert_array_equal(found, expected)
     assert sum(piece.nbytes for piece in bounded.held.values()) <= bound
+
+
+def test_a_file_of_large_trajectories_is_measured_in_stretches_of_frames(tmp_path, monkeypatch):
+    config = task_config(tmp_path, "navier_stokes2d")
+    own = task_config(tmp_path, "navier_stokes2d", f"data.root={compressed(tmp_path, config)}")
+    whole = open_data(own).train.normalisation["navier_stokes2d"]
+    for kept in (tmp_path / "own" / measurements.FOLDER).iterdir():
+        kept.unlink()
+    two_states = 2 * 4 * 3 * 16 * 16
+    monkeypatch.setattr(normalisation, "LARGEST_READ", two_states)
+    monkeypatch.setattr(pieces, "LARGEST_PIECE", two_states)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", two_states)
+    largest = []
+    read = Pieces._read
+
+    def seen(self: Pieces, *place: int) -> np.ndarray:
+        largest.append(read(self, *place))
+        return largest[-1]
+
+    monkeypatch.setattr(Pieces, "_read", seen)
+    again = open_data(own).train.normalisation["navier_stokes2d"]
+    assert max(piece.nbytes for piece in largest) == two_states
+    for key, values in whole.items():
+        np.testing.assert_allclose(again[key], values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("frame", [0, 3])
+def test_a_frame_that_was_never_written_is_found_in_any_stretch(tmp_path, monkeypatch, frame):
+    config = task_config(tmp_path, "burgers1d")
+    path = ensure_files(config.data)[0]
+    monkeypatch.setattr(normalisation, "LARGEST_READ", 2 * 4 * 16)
+    with h5py.File(path, "r+") as file:
+        file["tensor"][:, frame] = 0
+    if frame == 0:  # no target
+        open_data(config)
+    else:
+        with pytest.raises(ConfigError, match=r"tensor: frame 3 of trajectory \d is 0 everywhere"):
+            open_data(config)
 
 
 def test_what_was_used_last_is_kept(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,6 +17,8 @@ from trainer.errors import ConfigError
 # No field's: from 1.8e19 on a square is no float32, and 1e20, 9.97e36 and more mark what is missing in many
 # files. A value that is far less can make the scale of its field alone too, which no bound tells from data.
 TOO_LARGE = 1e19
+# Bytes of a trajectory that are measured at once; what is computed of them takes five times as much.
+LARGEST_READ = 2**28
 LEAST_VARIANCE = 1e-12  # what varies less is taken for a constant, with the scale 1
 
 
@@ -91,10 +94,11 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
     def look_through(index: int) -> None:
         file, rows = files[index], table.rows_of(index)
         states = file.states(rows)
-        for row, frames in product(rows, _parts(task, file)):
+        stretches = [part for frames in _parts(task, file) for part in _stretches(file, frames, every)]
+        for row, frames in product(rows, stretches):
             fields = states.take(np.full(len(frames), row), frames, every)
             _range(file, int(row), frames, fields)
-            if (blank := _blank(fields)) is not None:
+            if (blank := _blank(fields, file, frames)) is not None:
                 raise _unwritten(file, int(row), frames, blank)
         for row in rows if task.statics else ():
             _statics_in_range(file, int(row), every)
@@ -160,11 +164,11 @@ def _field_units(
         file, rows = files[index], table.rows_of(index)
         states, total, squares, count = file.states(rows), 0.0, 0.0, 0
         lowest, highest, unwritten = np.inf, -np.inf, []
-        for row in rows:
-            fields = states.take(np.full(len(frames), row), frames, every)
-            low, high = _range(file, int(row), frames, fields)
+        for row, part in product(rows, _stretches(file, frames, every)):
+            fields = states.take(np.full(len(part), row), part, every)
+            low, high = _range(file, int(row), part, fields)
             lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
-            blank = _blank(fields)
+            blank = _blank(fields, file, part)
             unwritten += [] if blank is None else [(int(row), blank)]
             fields = fields.astype(np.float64)
             axes = (0, *range(2, fields.ndim))
@@ -200,16 +204,23 @@ def _parts(task: Task, file: FieldFile) -> list[np.ndarray]:
     return [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(file.frames)]
 
 
-def _blank(states: np.ndarray) -> str | None:
+def _stretches(file: FieldFile, frames: np.ndarray, every: int) -> list[np.ndarray]:
+    """Cut the frames so that no part of a trajectory takes more than LARGEST_READ, or one frame."""
+    points = math.prod(-(-points // every) for points in file.grid)
+    together = max(1, LARGEST_READ // (points * len(file.fields) * np.dtype(np.float32).itemsize))
+    return [frames[first : first + together] for first in range(0, len(frames), together)]
+
+
+def _blank(states: np.ndarray, file: FieldFile, frames: np.ndarray) -> str | None:
     """Say what of the states (frames, fields, *grid) of a trajectory is 0 everywhere, or nothing.
 
-    A trajectory may start from 0, which is no target.
+    A trajectory may start from 0, which is no target. In a steady task the frames are of two kinds.
     """
     zero_at_first = states.reshape(len(states), -1)[:, 0] == 0  # of most frames all that is looked at
-    blank = [frame for frame in np.flatnonzero(zero_at_first) if not states[frame].any()]
-    if len(blank) == len(states):
+    blank = [number for number in np.flatnonzero(zero_at_first) if not states[number].any()]
+    if len(blank) == len(states) and (len(states) == file.frames or file.frame_seconds is None):
         return ""
-    return next((f"frame {frame} of " for frame in blank if frame > 0), None)
+    return next((f"frame {frames[number]} of " for number in blank if frames[number] > 0), None)
 
 
 def _unwritten(file: FieldFile, row: int, frames: np.ndarray, blank: str) -> ConfigError:

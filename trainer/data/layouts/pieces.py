@@ -12,6 +12,7 @@ from trainer.data.layouts.stored import OpenArrays, open_hdf5
 # Largest piece, unless one trajectory is larger. With smaller pieces, a chunk that spans many trajectories is
 # decompressed more often.
 PIECE_BYTES = 2**26
+LARGEST_PIECE = 2**28  # of a file that is read in order; trajectories that are larger are cut
 PIECES = 2  # kept while a file is read in order: threads that read in parallel may need two
 
 
@@ -122,10 +123,10 @@ class Pieces:
 
     def _frames_together(self, every: int) -> int:
         """Frames of a piece: all of them, if trajectories fit into the bound."""
-        frames = self.shape[0]
-        if self.most_bytes is None or self._trajectory_bytes(every) <= self._piece_bytes():
+        frames, most = self.shape[0], LARGEST_PIECE if self.most_bytes is None else self._piece_bytes()
+        if (self.keeps and self.most_bytes is None) or self._trajectory_bytes(every) <= most:
             return frames
-        return max(1, frames * self._piece_bytes() // self._trajectory_bytes(every))
+        return max(1, frames * most // self._trajectory_bytes(every))
 
     def _piece_bytes(self) -> int:
         return PIECE_BYTES if self.most_bytes is None else min(PIECE_BYTES, self.most_bytes // 2)
