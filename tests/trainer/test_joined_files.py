@@ -112,7 +112,7 @@ def put(key: str, value: np.ndarray):
         (put("force", np.zeros((2, 8, 16, 2), np.float32)), r"force: got shape \(2, 8, 16, 2\), expected"),
         (
             put("particles", np.zeros((2, 4, 16, 16, 1), np.float32)),
-            r"particles: got shape .* beside velocity's",
+            r"particles: got shape .*, since velocity is",
         ),
         (put("t", np.arange(5.0)), r"t: got \(5,\), expected \(2, 5\)"),
         (put("t", np.array([[0, 1, 2, 3, 4], [0, 2, 4, 6, 8.0]])), r"t: got 1 to 2 seconds between frames"),

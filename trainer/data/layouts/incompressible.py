@@ -81,7 +81,7 @@ def describe(path: Path) -> FieldFile:
             axes = "N, T, X, Y, 2" if len(shape) == 5 else "N, X, Y, 2"
             if (found := require_dataset(path, file, key, axes).shape) != shape:
                 raise ConfigError(
-                    f"{path}: {key}: got shape {found}, expected {shape} beside velocity's {velocity}. "
+                    f"{path}: {key}: got shape {found}, expected {shape}, since velocity is {velocity}. "
                     "Generate or download the file again"
                 )
         return FieldFile(
