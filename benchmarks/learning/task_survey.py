@@ -38,6 +38,7 @@ class Survey:
     task: str
     files: list[FieldFile]
     seconds: float  # to generate all files
+    cpu_seconds: float  # of that in this process, as other programs do not lengthen it
     stride: int  # of the task
     persistence: dict[int, float]  # NRMSE by stride
 
@@ -47,7 +48,8 @@ class Survey:
         others = ", ".join(f"{stride}: {nrmse:.3f}" for stride, nrmse in self.persistence.items())
         made = f"{len(self.files)} files of {file.trajectories} trajectories, {file.frames} frames of {grid}"
         own = f"persistence NRMSE {self.persistence[self.stride]:.3f} at stride {self.stride}"
-        return f"{self.task}: {made} in {self.seconds:.1f} s; {own} ({others})"
+        took = f"{self.seconds:.1f} s, {self.cpu_seconds:.1f} s of the CPU"
+        return f"{self.task}: {made} in {took}; {own} ({others})"
 
 
 def main() -> None:
@@ -66,13 +68,13 @@ def surveyed(task: str, root: Path, trajectories: int, *, is_full: bool = False)
     sizes = {} if is_full else {"grid_points": POINTS[len(settings.grid)]}
     settings = dataclasses.replace(settings, trajectories=trajectories, **sizes)
     config = DataConfig(root=str(root), tasks=(task,), **{task: settings})
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     files = open_files(config)[task]
-    seconds = time.perf_counter() - start
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     (stride, *_) = config.strides_of(task)
     strides = [n for n in sorted({stride, *STRIDES}) if n < settings.frames]
     persistence = {1: of_mean(files)} if TASKS[task].steady else {n: of_no_change(files, n) for n in strides}
-    return Survey(task, files, seconds, stride, persistence)
+    return Survey(task, files, seconds, cpu_seconds, stride, persistence)
 
 
 def of_no_change(files: list[FieldFile], stride: int) -> float:

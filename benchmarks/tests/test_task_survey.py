@@ -27,6 +27,6 @@ def test_it_prints_a_line_per_task(tmp_path, monkeypatch, capsys):
     lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("wrote")]
     assert [line.partition(":")[0] for line in lines] == tasks
     for line in lines:
-        nrmse, stride = re.search(r" s; persistence NRMSE ([0-9.]+) at stride (\d+) ", line).groups()
+        nrmse, stride = re.search(r" of the CPU; persistence NRMSE ([0-9.]+) at stride (\d+) ", line).groups()
         assert float(nrmse) > 0.05, line
         assert f"{stride}: {nrmse}" in line

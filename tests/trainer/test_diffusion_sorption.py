@@ -43,7 +43,7 @@ def test_tridiagonal_systems_are_solved(points):
 def test_without_sorption_what_comes_in_spreads_as_an_error_function():
     errors = []
     for points in (32, 64, 128):
-        found = frames(torch.zeros(points, dtype=DOUBLE), [0.0, 40.0], 0.25, sorbed=0.0)[-1]
+        found = frames(torch.zeros(points, dtype=DOUBLE), [0.0, 40.0], 0.5, sorbed=0.0)[-1]
         exact = torch.erfc(centres(points) / math.sqrt(4 * DIFFUSION * 40))
         errors.append((found - exact).square().mean().sqrt().item())
     orders = [math.log2(coarse / fine) for coarse, fine in itertools.pairwise(errors)]
@@ -53,7 +53,7 @@ def test_without_sorption_what_comes_in_spreads_as_an_error_function():
 
 def test_halving_the_step_quarters_the_error():
     start = 0.1 + 0.05 * torch.cos(2 * math.pi * centres(32))
-    begun = frames(start, [0.0, 50.0], 0.1)[-1]  # behind the jump on the left border
+    begun = frames(start, [0.0, 50.0], 0.5)[-1]  # behind the jump on the left border
     finest = frames(begun, [0.0, 80.0], 0.5)[-1]
     errors = [(frames(begun, [0.0, 80.0], step)[-1] - finest).abs().max().item() for step in (16.0, 8.0, 4.0)]
     orders = [math.log2(coarse / fine) for coarse, fine in itertools.pairwise(errors)]
@@ -62,7 +62,7 @@ def test_halving_the_step_quarters_the_error():
 
 def test_what_is_held_changes_by_what_crosses_the_borders():
     points = 32
-    found = frames(0.1 + 0.05 * centres(points), [20.0 + 0.5 * n for n in range(41)], 0.05)
+    found = frames(0.1 + 0.05 * centres(points), [20.0 + 0.5 * n for n in range(41)], 0.125)
     held = held_by(found).mean(dim=1)
     crossing = Line.of(found).change(found).mean(dim=1)
     gained = torch.trapezoid(crossing, dx=0.5)
@@ -81,7 +81,7 @@ def test_sorption_holds_the_front_back():
 
 
 def test_fields_start_between_0_and_a_fifth_and_stay_within_0_and_1():
-    config = DiffusionSorption1dConfig(trajectories=4, grid_points=32, frames=6, end_time=500.0)
+    config = DiffusionSorption1dConfig(trajectories=4, grid_points=32, frames=6, end_time=100.0)
     values = generate(config, 0, 0)
     assert values.shape == (4, 6, 32, 1)
     assert values[:, 0].max() <= 0.2

@@ -109,7 +109,7 @@ def test_particles_are_neither_lost_nor_made_and_even_ones_stay_even():
 
 @pytest.mark.parametrize("slips", [False, True])
 def test_without_a_force_energy_falls_and_faster_where_the_fluid_sticks(slips):
-    points = 16
+    points = 8
     start = started(points, lambda x: np.sin(np.pi * x))
     frames = [
         f[0, ..., 1:].square().mean() for f in solve(start, no_force(points), np.linspace(0, 1, 3), slips)
