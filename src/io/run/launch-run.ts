@@ -31,6 +31,8 @@ import { packageVariables } from './python-package.ts'
 /** What a run trains. */
 export interface Training {
   readonly experiment: Experiment
+  /** Whether a few steps of it are traced. */
+  readonly isTraced?: boolean
   readonly place: VariantPlace
   readonly input: TrainerInput
 }
@@ -76,7 +78,7 @@ export async function launchRun(
 async function superviseRun(
   run: PlannedRun,
   files: RunFiles,
-  { experiment, input, place: { workingDirectory, python } }: Training,
+  { experiment, input, isTraced, place: { workingDirectory, python } }: Training,
   workspace: Workspace,
   { cancelled, progress, machine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
@@ -104,7 +106,7 @@ async function superviseRun(
         workingDirectory,
         environment: {
           ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
-          ...packageVariables(reader, files.directory, named),
+          ...packageVariables(reader, files.directory, named, isTraced ? files.profileDirectory : null),
         },
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
