@@ -57,6 +57,8 @@ export const preflightSchema = z.object({
     cores: count,
     memoryBytes: amount,
     kernel: z.string(),
+    /** Through cloud.yml; absent on a machine of one's own. */
+    isRented: z.boolean().exactOptional(),
   }),
   lock: z.discriminatedUnion('status', [
     z.object({ status: z.literal('held'), waitedSeconds: amount, waitedFor: z.string().nullable() }),

@@ -10,16 +10,21 @@ export const environmentSection: Section = (result) => ({
   markdown: folded('Environment: devices, versions, revision', environmentTable(result)),
 })
 
-function environmentTable({ runs, revision, launches, attempt }: Result): string {
+function environmentTable(result: Result): string {
+  const rows = environmentRows(result).map((cells) => cells.map((cell) => escapeCell(cell)))
+  return table([['what', 'value'], ...rows])
+}
+
+/** Untrusted texts, as they are. */
+export function environmentRows({ runs, revision, launches, attempt }: Result): string[][] {
   const [run] = runs
-  const rows = [
+  return [
     ['devices', run ? devicesText(run) : 'not measured'],
     ...Object.entries(run?.versions ?? {}),
     ['revision', revision ?? 'none: not in a git checkout that git reads'],
     ...(attempt === null ? [] : [['attempt of the workflow run', String(attempt)]]),
     ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
   ]
-  return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])
 }
 
 function devicesText({ worldSize, deviceNames }: RunSummary): string {
