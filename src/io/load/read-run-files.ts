@@ -2,9 +2,15 @@
 
 import { createReadStream } from 'node:fs'
 import { lstat, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
+import {
+  MAX_MACHINE_BYTES,
+  type MachineRecord,
+  type Preflight,
+  readMachine,
+  withSteps,
+} from '../../measure/machine-record.ts'
 import { checkMetrics } from '../../read/check-metrics.ts'
 import type { MetricsProblem } from '../../read/event-problems.ts'
 import { linesOf } from '../../read/lines.ts'
@@ -110,9 +116,37 @@ function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
+/**
+ * What was seen of each node in a launch, the first node first; null where nothing was. A node without a record is left out,
+ * and what is judged knows how many there should be. `machineFile`: of the first node, or of the one host.
+ */
+export async function readMachineFiles(
+  machineFile: string,
+  preflight: Pick<Preflight, 'nodes'> | null,
+): Promise<readonly MachineRecord[] | null> {
+  const folder = dirname(machineFile)
+  const names = preflight?.nodes?.map(({ node }) => node) ?? [null]
+  const found: MachineRecord[] = []
+  for (const [index, name] of names.entries()) {
+    const file = index === 0 ? machineFile : join(folder, nodeMachineFile(name ?? ''))
+    const record = await readMachineFile(file, name)
+    if (record !== null) found.push(record)
+  }
+  const told = preflight?.nodes === undefined ? null : await readMachineFile(join(folder, STEPS_FILE), null)
+  return found.length === 0 ? null : withSteps(found, told)
+}
+
+/** Of every node but the first. */
+export function nodeMachineFile(node: string): string {
+  return `machine-${node}.jsonl`
+}
+
+/** Where other programs watch the nodes, Speedproof's own lines: when which step was reported. */
+export const STEPS_FILE = 'steps.jsonl'
+
 /** Null for a file that is absent, no plain file, or larger than we write it: then nothing was measured. */
-export async function readMachineFile(path: string): Promise<MachineRecord | null> {
+async function readMachineFile(path: string, node: string | null): Promise<MachineRecord | null> {
   const found = await lstat(path).catch(() => null)
   if (!found?.isFile() || found.size > 2 * MAX_MACHINE_BYTES) return null
-  return readMachine(linesOf(createReadStream(path)))
+  return readMachine(linesOf(createReadStream(path)), node)
 }

@@ -3,7 +3,7 @@ import type { Experiment } from '../../config/experiment.ts'
 import { CancelledError } from '../../errors.ts'
 import type { GpuFacts, LockFacts, MachineRecord, Measured, Watched } from '../../measure/machine-record.ts'
 import { duration } from '../../text/numbers.ts'
-import { readMachineFile } from '../load/read-run-files.ts'
+import { readMachineFiles } from '../load/read-run-files.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { pythonPath } from '../system/python-path.ts'
 import { type Lock, lockFolder, lockHost, lockNames } from './lock.ts'
@@ -62,15 +62,15 @@ export async function examineMachine(
   const request = requestOf(experiment, workingDirectory, cancelled)
   const facts = await examined(request, lock())
   const gpus = gpusIn(facts.gpus)
-  const records = new Map<string, MachineRecord>()
+  const records = new Map<string, readonly MachineRecord[]>()
   return {
     get seen() {
       return { preflight: { ...facts, lock: lock() }, records }
     },
     watch: (file) => startSampler({ gpus, file, python: request.python, context: request.context }),
     async recall(runId, file) {
-      const record = await readMachineFile(file)
-      if (record !== null) records.set(runId, record)
+      const ofNodes = await readMachineFiles(file, null)
+      if (ofNodes !== null) records.set(runId, ofNodes)
     },
   }
 }
