@@ -1,7 +1,7 @@
 // What was seen of the machine: the facts before the first run, and the lines of each run's machine.jsonl.
 import { z } from 'zod'
 import { parseBounded, RECORD_LIMITS } from '../text/bounded-json.ts'
-import { interconnectProbe } from './interconnect.ts'
+import { interconnectProbe } from './machine/interconnect.ts'
 
 const count = z.int().nonnegative()
 /** Sums of larger ones would be no numbers. */
