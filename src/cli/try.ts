@@ -14,7 +14,7 @@ import { ProgressView } from '../io/run/progress.ts'
 import { runsToTry, tryVariants } from '../io/run/try-variants.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import { plainText, sanitizeLine } from '../io/system/sanitize.ts'
-import { checkMachine } from '../judge/machine/machine.ts'
+import { unfitChecks } from '../judge/machine/machine.ts'
 import { judgeTrial, type Trial } from '../judge/trial.ts'
 import type { Watched } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
@@ -48,7 +48,7 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
   if (opened === undefined) throw new Error('one experiment was loaded')
   const { experiment } = opened.request
   const machine = await site.examine(experiment, stage.cancelled)
-  requireFit(machine.seen)
+  requireFit(experiment, machine.seen)
   const launched = await tryVariants(opened, {
     ...{ cancelled: stage.cancelled, machine, onStart: () => {} },
     progress: new ProgressView(runsToTry(experiment), process.stdout, false),
@@ -66,8 +66,8 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
 }
 
 /** Another training on the same GPUs would be disturbed, and what is measured there now too. */
-function requireFit({ preflight }: Watched): void {
-  const unfit = checkMachine(preflight, [], []).filter(({ status }) => status === 'failed')
+function requireFit(experiment: Experiment, { preflight }: Watched): void {
+  const unfit = unfitChecks(experiment, preflight)
   if (unfit.length > 0)
     throw new UnfitMachineError(unfit.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
 }

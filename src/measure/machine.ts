@@ -89,12 +89,13 @@ interface SeenGpu {
 }
 
 function summaryOf(run: FinishedRun, records: readonly MachineRecord[]): MachineSummary {
-  const perNode = records.map((record) => seenGpus(run, record))
+  const warmUpSteps = warmUpStepsOf(run)
+  const windows = records.map((record) => steadyWindow(run, record, warmUpSteps))
+  const perNode = records.map((record, index) => seenGpus(record, windows[index] ?? null))
   const gpus = perNode.flat()
   const steady = gpus.flatMap(({ samples }) => samples)
   const clocks = valuesOf(steady, 'sm_clock_mhz')
   const nodes = records.map((record, index) => nodeSummary(record, perNode[index] ?? []))
-  const [first] = records
   return {
     runId: run.run.id,
     nodes,
@@ -109,7 +110,7 @@ function summaryOf(run: FinishedRun, records: readonly MachineRecord[]): Machine
     ),
     powerWatts: total(gpus.map((gpu) => powerOf(gpu) ?? meanPower(gpu.samples))),
     // The samples are those of the whole launch, so that one clock is enough.
-    steadySecondsPerSample: (first && steadyWindow(run, first)?.secondsPerSample) ?? null,
+    steadySecondsPerSample: windows[0]?.secondsPerSample ?? null,
     energyJoules: total(gpus.map(({ record, gpu }) => counted(record, gpu, EVER)?.joules ?? null)),
     slowdownShare: largestShare(gpus, SLOWDOWN_BITS),
     powerCapShare: largestShare(gpus, POWER_CAP_BIT),
@@ -117,8 +118,7 @@ function summaryOf(run: FinishedRun, records: readonly MachineRecord[]): Machine
   }
 }
 
-function seenGpus(run: FinishedRun, record: MachineRecord): SeenGpu[] {
-  const window = steadyWindow(run, record)
+function seenGpus(record: MachineRecord, window: SteadyWindow | null): SeenGpu[] {
   const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
   return record.gpus.map((_, gpu) => ({
     record,
@@ -147,8 +147,7 @@ const EVER: Window = { from: 0, to: Number.POSITIVE_INFINITY }
  * The time of the timed steps on the sampler's clock. Steps are reported some time after they are done, all of
  * them at the end by some trainers: the window is never shorter than the timed steps themselves.
  */
-function steadyWindow(run: FinishedRun, { steps }: MachineRecord): SteadyWindow | null {
-  const warmUpSteps = warmUpStepsOf(run)
+function steadyWindow(run: FinishedRun, { steps }: MachineRecord, warmUpSteps: number): SteadyWindow | null {
   const last = steps.at(-1)
   const warm = steps.find(({ last_step }) => last_step >= warmUpSteps)
   if (last === undefined || warm === undefined) return null

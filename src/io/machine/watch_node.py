@@ -3,8 +3,8 @@
     python -I -S watch_node.py --out FILE --marker MARKER [--processes N] [--lock-folder FOLDER]
 
 FILE gets the lines that sampler.ts writes on one host. What carries the marker, or descends from what does,
-is ours. The GPUs, or the CPU where there is none, are locked meanwhile, as lock.py does for one host: the name
-of a lock carries the node's where that is not the host's own, since two nodes of a test share one host.
+is ours. The GPUs, or the CPU where there is none, are locked meanwhile, as lock.py does for one host. The name
+of a lock carries the node's where that is not the host's own: two nodes of a test share one host.
 """
 
 import argparse

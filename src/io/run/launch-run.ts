@@ -14,6 +14,7 @@ import type { Reader } from '../../read/reader.ts'
 import { readerOf } from '../../read/readers.ts'
 import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
+import { askNccl } from '../machine/nccl-log.ts'
 import type { Machine } from '../machine/take-machine.ts'
 import { findRootCause, lastPrintedIn } from '../process/log/root-cause.ts'
 import { FileTail } from '../process/log/tail.ts'
@@ -89,6 +90,12 @@ async function superviseRun(
   const program = programOf(experiment)
   const cacheState = await watchCache(cacheDirectory)
   const before = await hashSources(program, workingDirectory, resultsDirectory)
+  const environment = {
+    ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
+    ...packageVariables(readerOf(experiment.metrics), files.directory, named),
+  }
+  const { nnodes, nproc_per_node } = experiment.launch
+  const nccl = await askNccl(files.directory, nnodes * nproc_per_node, environment)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
@@ -102,10 +109,7 @@ async function superviseRun(
       {
         command: launchCommand(experiment, run, files, python, input.flags),
         workingDirectory,
-        environment: {
-          ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
-          ...packageVariables(reader, files.directory, named),
-        },
+        environment: { ...environment, ...nccl.variables },
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
         python: pythonPath(python, workingDirectory),
@@ -123,9 +127,10 @@ async function superviseRun(
     const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
     const findings = await findRootCause(files, result)
+    const interconnect = await nccl.transports()
     const { reports } = reportTimes
     const seen = result.status === 'timed-out' && reports !== undefined ? { reports } : {}
-    return { runId: run.id, startedAt, result, ...findings, ...seen, compileCache, code }
+    return { runId: run.id, startedAt, result, ...findings, ...seen, interconnect, compileCache, code }
   } finally {
     ended.abort()
     await watched

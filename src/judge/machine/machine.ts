@@ -1,8 +1,10 @@
 // Is the machine fit to measure on, and did it stay so? What could not be seen reads "not measured".
+import type { Experiment } from '../../config/experiment.ts'
 import type { MachineSummary } from '../../measure/machine.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { RunSummary } from '../../measure/summary.ts'
 import { listed } from '../../text/wording.ts'
+import { checkInterconnect } from './interconnect.ts'
 import { failed, type MachineCheck, machineCheck, notMeasured } from './machine-check.ts'
 import { checkAlike, checkNodes, nodesIn } from './nodes.ts'
 import { checkLock } from './preflight.ts'
@@ -46,9 +48,14 @@ function lockCheck({ lock, gpus }: Preflight, machines: readonly MachineSummary[
       )
 }
 
-/** Before the first run: is there anything that would make all of it invalid? */
-export function isFit(preflight: Preflight | null): boolean {
-  return checkMachine(preflight, [], []).every(({ status }) => status !== 'failed')
+/** Before the first run: what would make all of it invalid. */
+export function unfitChecks(experiment: Experiment, preflight: Preflight | null): MachineCheck[] {
+  const checks = [...checkMachine(preflight, [], []), ...checkInterconnect(experiment, preflight)]
+  return checks.filter(({ status }) => status === 'failed')
+}
+
+export function isFit(experiment: Experiment, preflight: Preflight | null): boolean {
+  return unfitChecks(experiment, preflight).length === 0
 }
 
 /** Empty where the watched GPUs stood idle while the training ran on the CPU: their numbers are not its own. */

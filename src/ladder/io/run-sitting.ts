@@ -3,7 +3,7 @@ import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import { UnfitMachineError } from '../../errors.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import type { Site } from '../../io/run/lock-site.ts'
-import { checkMachine } from '../../judge/machine/machine.ts'
+import { unfitChecks } from '../../judge/machine/machine.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
@@ -36,7 +36,7 @@ export async function runSitting(
   const first = await remainingAfter(earlier.launches)
   if (first.trainings.length === 0) return { ...earlier, isOutOfTime: false }
   const machine = await site.examine(experiment, stage.cancelled)
-  const preflight = fitPreflight(machine)
+  const preflight = fitPreflight(experiment, machine)
   const lack = lackOfGpus(gatesOf(experiment), preflight)
   if (lack !== null) stage.note(`${experiment.name}: ${lack}`)
   const startedAt = new Date().toISOString()
@@ -68,8 +68,8 @@ function plannedRuns(
   )
 }
 
-function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {
-  const problems = checkMachine(preflight, [], []).filter(({ status }) => status === 'failed')
+function fitPreflight(experiment: Experiment, { seen: { preflight } }: ExaminedMachine): Preflight {
+  const problems = unfitChecks(experiment, preflight)
   if (preflight !== null && problems.length === 0) return preflight
   throw new UnfitMachineError(
     `the machine is not fit to measure on: ${problems.map(({ name, detail }) => `${name}: ${detail}`).join('; ')}`,

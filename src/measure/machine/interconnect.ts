@@ -1,13 +1,10 @@
 // By which way NCCL moves data between GPUs: its own log lines -> the transports, and what the probe measured.
 import { z } from 'zod'
-
-/** From the fastest to the slowest; `other`: a network plugin that is none of these. */
-export const TRANSPORTS = ['nvlink', 'pcie', 'shared-memory', 'infiniband', 'other', 'sockets'] as const
-export type Transport = (typeof TRANSPORTS)[number]
+import { TRANSPORTS, type Transport } from '../../config/transports.ts'
 
 const transports = z.array(z.enum(TRANSPORTS))
 
-const transportsSchema = z.object({
+export const transportsSchema = z.object({
   /** Between GPUs of one node; of one host all that was seen. */
   within: transports,
   between: transports,
@@ -32,14 +29,11 @@ export const interconnectProbe = z.object({
 
 export type InterconnectProbe = z.infer<typeof interconnectProbe>
 
-/** Of one launch; null where nothing was seen, as without NCCL or with a log of the experiment's own. */
-export const launchTransports = transportsSchema.nullable()
-
-const CHANNEL = / via (P2P|SHM|NET|COLLNET)(?:\/([A-Za-z][\w ]*))?/
+const CHANNEL = / via (P2P|SHM|NET|COLLNET)\/?([A-Za-z][\w ]*)?/
 /** Of ncclTopoPrintGraph: the link within a node, then the one to others. `NVB` is NVLink by way of another GPU. */
 const GRAPH = /nChannels \d+, bw [\d.]+\/[\d.]+, type ([A-Z0-9]+)\/([A-Z0-9]+)/
 const NVLINK_GRAPHS = ['NVL', 'NVB']
-const NODES = / nRanks (\d+) nNodes (\d+) /
+const NODES = / nNodes (\d+) /
 
 /**
  * From lines of NCCL_DEBUG=INFO with the subsystems INIT and GRAPH; null without a channel. P2P says only that GPUs reach each
@@ -57,9 +51,11 @@ export function transportsIn(lines: Iterable<string>): Transports | null {
     const graph = GRAPH.exec(line)
     if (graph?.[1] !== undefined) hasNvlink ||= NVLINK_GRAPHS.includes(graph[1])
     const nodes = NODES.exec(line)
-    if (nodes?.[2] !== undefined && Number(nodes[2]) > 1) isOnOneNode = false
+    if (nodes?.[1] !== undefined && Number(nodes[1]) > 1) isOnOneNode = false
     const [, kind, plugin] = CHANNEL.exec(line) ?? []
-    if (kind === 'P2P') hasPeers = true
+    // NVLink that reaches from node to node.
+    if (kind === 'P2P' && plugin === 'MNNVL') between.add('nvlink')
+    else if (kind === 'P2P') hasPeers = true
     if (kind === 'SHM') within.add('shared-memory')
     if (kind === 'NET' || kind === 'COLLNET') network.add(networkOf(plugin))
   }

@@ -3,7 +3,7 @@ import { disturbanceOf } from '../../../src/judge/machine/disturbance.ts'
 import { checkMachine, isFit } from '../../../src/judge/machine/machine.ts'
 import { summarizeMachine } from '../../../src/measure/machine.ts'
 import type { MachineRecord, NodeFacts } from '../../../src/measure/machine-record.ts'
-import { aFinishedRun, aRunSummary } from '../../fixtures/builders.ts'
+import { aFinishedRun, anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import {
   aGpu,
   aGpuSample,
@@ -47,7 +47,7 @@ describe('the facts of the nodes', () => {
       status: 'passed',
       detail: '2 x NVIDIA H200, driver 580.159.04',
     })
-    expect(isFit(TWO)).toBe(true)
+    expect(isFit(anExperiment(), TWO)).toBe(true)
   })
 
   const other = (difference: Parameters<typeof aGpu>[0]) =>
@@ -68,7 +68,7 @@ describe('the facts of the nodes', () => {
     )
     const check = found('nodes', checkMachine(preflight, [], []))
     expect(check).toMatchObject({ status: 'failed', detail: expect.stringContaining(said) })
-    expect(isFit(preflight)).toBe(false)
+    expect(isFit(anExperiment(), preflight)).toBe(false)
   })
 
   test('fail where a node does not answer', () => {

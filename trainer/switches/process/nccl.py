@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,7 +16,10 @@ def set_nccl_environment(settings: tuple[str, ...], out: Path, rank: int) -> Non
         return
     out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("NCCL_DEBUG", "WARN")
-    os.environ[LOG] = str(out / f"nccl-{rank}-{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}.log")
+    own = str(out / f"nccl-{rank}-{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}.log")
+    # Whoever started this process may read the log too: its name is that of this process then.
+    given = os.environ.get(LOG, own)
+    os.environ[LOG] = given.replace("%h", socket.gethostname().split(".")[0]).replace("%p", str(os.getpid()))
     for setting in settings:
         name, _, value = setting.partition("=")
         os.environ[name] = value
