@@ -3,7 +3,7 @@
     python -I -S watch_node.py --out FILE --marker MARKER [--processes N] [--lock-folder FOLDER]
 
 FILE gets the lines that sampler.ts writes on one host. What carries the marker, or descends from what does,
-is ours. The GPUs, or the CPU where there is none, are locked meanwhile, as lock.py does for one host. The name
+is ours. The GPUs, or the CPU where there is none, are locked meanwhile, as lock.py does on one host. The name
 of a lock carries the node's where that is not the host's own: two nodes of a test share one host.
 """
 

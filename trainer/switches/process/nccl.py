@@ -17,9 +17,10 @@ def set_nccl_environment(settings: tuple[str, ...], out: Path, rank: int) -> Non
     out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("NCCL_DEBUG", "WARN")
     own = str(out / f"nccl-{rank}-{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}.log")
-    # Whoever started this process may read the log too: its name is that of this process then.
-    given = os.environ.get(LOG, own)
-    os.environ[LOG] = given.replace("%h", socket.gethostname().split(".")[0]).replace("%p", str(os.getpid()))
+    # Whoever started this process may read its log too, and has named it by a pattern.
+    given = os.environ.get(LOG, "")
+    expanded = given.replace("%h", socket.gethostname().split(".")[0]).replace("%p", str(os.getpid()))
+    os.environ[LOG] = expanded if "%p" in given else own
     for setting in settings:
         name, _, value = setting.partition("=")
         os.environ[name] = value
