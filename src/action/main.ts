@@ -21,7 +21,7 @@ import { main } from '../main.ts'
 import { type Combined, combine, isCombinedNeutral } from '../record/combined.ts'
 import { announceCombined, announceShown, printLines, setInvalid, setOutputs, warn } from './announce.ts'
 import { artifactNameOf, placeOf, whyNotShown } from './place.ts'
-import { MARKER_STATE, WORKTREES_STATE } from './post.ts'
+import { ALLOCATION_STATE, MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { runReportJob } from './report-job.ts'
 import { saveFinished, saveUnfinished } from './unfinished.ts'
 
@@ -91,6 +91,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
         saveState(MARKER_STATE, marker)
         saveUnfinished(startedAt)
       },
+      onAllocation: (left) => saveState(ALLOCATION_STATE, JSON.stringify(left)),
       onWorktree: saveWorktree(),
       interference: commandFilesTouched,
       publish: async (finished, folder) => {

@@ -50,6 +50,7 @@ async function run(experiments: readonly string[], flags: Flags): Promise<void> 
       progress: (plan) => new ProgressView(plan, process.stdout, false),
       note: printNote,
       onStart: () => {},
+      onAllocation: () => {},
       onWorktree: () => {},
       interference: () => [],
       publish: async (finished, folder) => printCombined(finished, folder),

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { assess } from '../assess.ts'
 import type { Experiment } from '../config/experiment.ts'
 import { UnfitMachineError } from '../errors.ts'
+import { openEngine } from '../io/engine/open-engine.ts'
 import { loadAll } from '../io/load/load-all.ts'
 import { checkRunMetrics } from '../io/load/read-run-files.ts'
 import { type Opened, openAll } from '../io/load/resume.ts'
@@ -47,10 +48,14 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
   const [opened] = await openAll(call.loaded, site.lock(), false, stage)
   if (opened === undefined) throw new Error('one experiment was loaded')
   const { experiment } = opened.request
+  await using engine = await openEngine(
+    { ...opened, experiment, workingDirectory: site.workingDirectory, isResumed: false },
+    { ...stage, onAllocation: () => {} },
+  )
   const machine = await site.examine(experiment, stage.cancelled)
   requireFit(experiment, machine.seen)
   const launched = await tryVariants(opened, {
-    ...{ cancelled: stage.cancelled, machine, onStart: () => {} },
+    ...{ cancelled: stage.cancelled, machine, engine, onStart: () => {} },
     progress: new ProgressView(runsToTry(experiment), process.stdout, false),
   })
   const trial = judged(opened, launched, machine.seen)

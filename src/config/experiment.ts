@@ -4,6 +4,7 @@ import { ladderSection } from '../ladder/config.ts'
 import { dataSection } from './data.ts'
 import { DEFAULT_GATES, type Gate, gatesFile } from './gates/gates.ts'
 import { readGates } from './gates/read-gates.ts'
+import { ENGINE_KEYS } from './launch/engine.ts'
 import { LOOK_KEYS, withLooks } from './looks.ts'
 import { metricsSection } from './metrics.ts'
 import { mapping, settings } from './parse/mapping.ts'
@@ -85,15 +86,8 @@ const launch = mapping({
     .describe(
       'Program and arguments of a run, for another launcher than torchrun; no shell reads them. {config} {out} {seed} {nproc} {python} are replaced, also within a word, and {arguments} by the flags of trainer.arguments (at the end if it is left out). {{ and }} are braces.',
     ),
-  nproc_per_node: z.int().min(1).max(1024).default(1).describe('Processes, one per GPU.'),
-  nnodes: z.int().min(1).max(1024).default(1),
-  rdzv_endpoint: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'host:port of this node, required for more than one node. Every other node must run the same command for each launch, with the `--rdzv-id` of that launch and its own `--node-rank`.',
-    ),
+  nproc_per_node: z.int().min(1).max(1024).default(1).describe('Processes on each node, one per GPU.'),
+  ...ENGINE_KEYS,
   timeout_minutes: z.number().positive().max(10_080).default(60).describe('Time limit for one run.'),
   price_per_gpu_hour: z
     .number()
@@ -113,7 +107,9 @@ const launch = mapping({
     .nonnegative()
     .max(10_080)
     .default(120)
-    .describe('How long to wait for another experiment on the same GPUs, or on the CPU.'),
+    .describe(
+      'How long to wait for another experiment on the same GPUs or on the CPU, or in the queue of Slurm.',
+    ),
   requirements: path
     .optional()
     .describe(

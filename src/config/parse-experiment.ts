@@ -3,6 +3,7 @@ import { ConfigError } from '../errors.ts'
 import { checkLadder } from '../ladder/config.ts'
 import { type Experiment, experimentFile, gatesOf, VARIANTS } from './experiment.ts'
 import { checkCommand } from './launch/check-command.ts'
+import { engineProblem, refuseFormerKeys } from './launch/engine.ts'
 import { inMode } from './mode.ts'
 import { applyOverrides, type Overrides } from './overrides/overrides.ts'
 import { parseStrictly } from './parse/explain.ts'
@@ -12,7 +13,9 @@ import { checkRevisions } from './revisions/revision-rules.ts'
 
 /** Throws a ConfigError that lists every problem of the file. */
 export function parseExperiment(text: string, file: string, overrides: Overrides = {}): Experiment {
-  const raw = withKindDefaults(withPreset(parseYaml(text, file), overrides.preset))
+  const yaml = parseYaml(text, file)
+  refuseFormerKeys(yaml, file)
+  const raw = withKindDefaults(withPreset(yaml, overrides.preset))
   const changed = applyOverrides(parseStrictly(experimentFile, raw, file), overrides)
   // What the file itself got wrong is already said: only an override can be out of range here.
   const named = parseStrictly(experimentFile, changed, `${file}, as changed by inputs or flags`)
@@ -38,14 +41,9 @@ function checkCombinations(experiment: Experiment, file: string): void {
     )
   }
   checkCommand(experiment, file)
-  if (launch.nnodes > 1 && launch.rdzv_endpoint === undefined) {
-    throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: missing; ${launch.nnodes} nodes need an address to meet at. Set it, for example to host:29400`,
-    )
-  }
-  if (launch.nnodes === 1 && launch.rdzv_endpoint !== undefined) {
-    throw new ConfigError(
-      `${file}: launch.rdzv_endpoint: got "${launch.rdzv_endpoint}", but launch.nnodes is 1. Leave it out, or raise nnodes`,
-    )
-  }
+  const problem = engineProblem(
+    launch,
+    VARIANTS.map((variant) => variants[variant].env),
+  )
+  if (problem !== null) throw new ConfigError(`${file}: ${problem}`)
 }

@@ -49,7 +49,12 @@ export type LaunchEnd =
   | { readonly status: 'exited'; readonly exitCode: number; readonly wallSeconds: number }
   | { readonly status: 'signalled'; readonly signal: string; readonly wallSeconds: number }
   | { readonly status: 'timed-out'; readonly wallSeconds: number }
-  | { readonly status: 'cancelled'; readonly wallSeconds: number }
+  | {
+      readonly status: 'cancelled'
+      readonly wallSeconds: number
+      /** What ended it, where that was not our own caller: an allocation that is over, a node that is gone. */
+      readonly because?: string | undefined
+    }
   | { readonly status: 'not-started'; readonly message: string }
 
 export interface RankFailure {
@@ -88,7 +93,12 @@ export type RunOutcome =
       readonly message: string
       readonly metrics: MetricsRecord | null
     }
-  | { readonly status: 'cancelled'; readonly run: PlannedRun; readonly wallSeconds: number | null }
+  | {
+      readonly status: 'cancelled'
+      readonly run: PlannedRun
+      readonly wallSeconds: number | null
+      readonly because?: string | undefined
+    }
   | { readonly status: 'not-run'; readonly run: PlannedRun; readonly reason: NotRunReason }
 
 /**
@@ -122,7 +132,13 @@ export function outcomeOf(
   if (launch === null) return { status: 'not-run', run, reason: notRun }
   const { result, errors, code } = launch
   const wallSeconds = result.status === 'not-started' ? null : result.wallSeconds
-  if (result.status === 'cancelled') return { status: 'cancelled', run, wallSeconds }
+  if (result.status === 'cancelled')
+    return {
+      status: 'cancelled',
+      run,
+      wallSeconds,
+      ...(result.because === undefined ? {} : { because: result.because }),
+    }
 
   const failed = (reason: FailureReason, message: string): RunOutcome => ({
     status: 'failed',

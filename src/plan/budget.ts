@@ -53,6 +53,6 @@ export function overBudgetToPass(
   return { blocks, gpuMinutes: gpuMinutes(experiment, seconds) }
 }
 
-function gpuMinutes({ launch: { nnodes, nproc_per_node } }: Experiment, seconds: number): number {
-  return (seconds / 60) * nnodes * nproc_per_node
+function gpuMinutes({ launch: { nodes, nproc_per_node } }: Experiment, seconds: number): number {
+  return (seconds / 60) * nodes * nproc_per_node
 }

@@ -52,24 +52,27 @@ export function entry({ trainer }: Experiment, command = trainer.command): strin
   return command === undefined ? program : [...program, command]
 }
 
-/** True where torchrun is started on this host alone, with an address that we give it. */
-export function isShortForm({ command, nnodes, rdzv_endpoint: endpoint }: Experiment['launch']): boolean {
-  return command === undefined && (nnodes === 1 || endpoint === undefined)
+/** True where torchrun is started on one node alone, with an address that we give it. */
+export function isShortForm({ command, nodes }: Experiment['launch']): boolean {
+  return command === undefined && nodes === 1
 }
 
+/** Words that the agent of each node replaces: they are known there alone. */
+export const NODE_RANK = '{node_rank}'
+export const ENDPOINT = '{rdzv_endpoint}'
+
 function rendezvous({ name, launch }: Experiment, run: PlannedRun): string[] {
-  if (launch.nnodes === 1 || launch.rdzv_endpoint === undefined)
-    return ['--standalone', '--local-addr', THIS_HOST]
+  if (launch.nodes === 1) return ['--standalone', '--local-addr', THIS_HOST]
   return [
     '--nnodes',
-    String(launch.nnodes),
-    // c10d would choose the ranks itself; rank 0, which writes the metrics, has to be on this node.
+    String(launch.nodes),
+    // c10d would choose the ranks itself; rank 0, which writes the metrics, has to be on the first node.
     '--node-rank',
-    '0',
+    NODE_RANK,
     '--rdzv-backend',
     'static',
     '--rdzv-endpoint',
-    launch.rdzv_endpoint,
+    ENDPOINT,
     // Every run meets under its own name, so that a late node of one run cannot join the next.
     '--rdzv-id',
     `${name}-${run.id}`,

@@ -1,6 +1,7 @@
 // Everything about an experiment in one value: what result.json holds and what every report is rendered from.
 import { z } from 'zod'
 import { type Experiment, experimentFile, type Variant } from '../config/experiment.ts'
+import { withoutFormerKeys } from '../config/launch/engine.ts'
 import { type Overrides, overridesSchema } from '../config/overrides/overrides.ts'
 import { parseStrictly } from '../config/parse/explain.ts'
 import { type Sources, sourcesSchema } from '../config/revisions/sources.ts'
@@ -98,7 +99,12 @@ export function outcomeLine({ launch, outcome }: Launched, setAside: OutcomeLine
     run: outcome.run,
     status: outcome.status,
     reason: outcome.status === 'failed' || outcome.status === 'not-run' ? outcome.reason : null,
-    message: outcome.status === 'failed' ? outcome.message : null,
+    message:
+      outcome.status === 'failed'
+        ? outcome.message
+        : outcome.status === 'cancelled'
+          ? (outcome.because ?? null)
+          : null,
     wallSeconds: outcome.status === 'not-run' ? null : outcome.wallSeconds,
     compileCache: launch?.compileCache ?? null,
     setAside,
@@ -115,7 +121,7 @@ export const launchRecord = z.object({
     z.object({ status: z.literal('exited'), exitCode: z.int(), wallSeconds }),
     z.object({ status: z.literal('signalled'), signal: z.string(), wallSeconds }),
     z.object({ status: z.literal('timed-out'), wallSeconds }),
-    z.object({ status: z.literal('cancelled'), wallSeconds }),
+    z.object({ status: z.literal('cancelled'), wallSeconds, because: z.string().optional() }),
     z.object({ status: z.literal('not-started'), message: z.string() }),
   ]),
   errors: z.array(
@@ -135,11 +141,13 @@ export const launchRecord = z.object({
   code: z.object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() }).nullable(),
 })
 
+export const recordedExperiment = z.preprocess(withoutFormerKeys, experimentFile)
+
 /** The part of result.json that cannot be computed again; the rest is recomputed from it and the metrics files. */
 const recordedFile = z.object({
   schemaVersion: z.literal(RECORD_SCHEMA_VERSION),
   experimentFile: z.string(),
-  experiment: experimentFile,
+  experiment: recordedExperiment,
   configs: z.object({
     baseline: z.record(z.string(), z.unknown()),
     optimized: z.record(z.string(), z.unknown()),

@@ -8,6 +8,7 @@ import { overBudgetToPass } from '../plan/budget.ts'
 import { launchCommand } from '../plan/command.ts'
 import { estimateSeconds, meanWallSeconds, type WallSeconds } from '../plan/estimate.ts'
 import { isMeasured, type PlannedRun } from '../plan/plan.ts'
+import { slurmCommands } from '../plan/slurm.ts'
 import type { RunFiles } from '../plan/torchrun.ts'
 import { allDifferences } from '../record/differences.ts'
 import type { Request } from '../record/result.ts'
@@ -21,6 +22,9 @@ import { differenceText } from './setting.ts'
 
 export interface RunFolders {
   runFiles(run: PlannedRun, configName?: string | null): RunFiles
+  allocationDirectory(time: string): string
+  /** Where what runs on the nodes of a cluster is installed. */
+  readonly agent: string
 }
 
 export interface Planned {
@@ -46,7 +50,11 @@ export function renderPlan(
   const first = VARIANTS.map((variant) => plan.find((run) => run.variant === variant)).filter(
     (run) => run !== undefined,
   )
-  const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
+  const processes = experiment.launch.nodes * experiment.launch.nproc_per_node
+  const slurmLines = (command: readonly string[], files: RunFiles, isFirst: boolean) => {
+    const folder = folders.allocationDirectory('TIME')
+    return slurmCommands(experiment, command, { files, folder, agent: folders.agent }, isFirst)
+  }
   return [
     `${experiment.name}${experiment.mode === 'aa' ? ' (A/A, the baseline against itself)' : ''}: ${plan.length} launches on ${processes} ${processes === 1 ? 'process' : 'processes'}`,
     '',
@@ -64,11 +72,13 @@ export function renderPlan(
     '',
     ...ladderText(experiment),
     'Commands',
-    ...first.map((run) => {
+    ...first.flatMap((run, index) => {
       const { python } = places[run.variant]
       const { file, flags } = inputs[run.purpose][run.variant]
       const files = folders.runFiles(run, file?.name)
-      return `  ${launchCommand(experiment, run, files, python, flags).map(shellQuote).join(' ')}`
+      const command = launchCommand(experiment, run, files, python, flags)
+      const lines = experiment.launch.engine === 'slurm' ? slurmLines(command, files, index === 0) : [command]
+      return lines.map((words) => `  ${words.map(shellQuote).join(' ')}`)
     }),
     ...(whyNotReevaluated(experiment) === null
       ? ['  and one process in the end, which evaluates all final checkpoints once more']

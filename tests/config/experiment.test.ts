@@ -56,9 +56,10 @@ describe('a short file', () => {
           "warm_up_launches": 1,
         },
         "launch": {
+          "engine": "local",
           "env": {},
           "lock_minutes": 120,
-          "nnodes": 1,
+          "nodes": 1,
           "nproc_per_node": 1,
           "python": "python3",
           "shared_paths": [],
@@ -274,16 +275,34 @@ describe('trainer', () => {
 })
 
 describe('launch', () => {
-  test('on several nodes needs a meeting point', () => {
-    expect(refused({ launch: 'launch: { nnodes: 2 }' })).toMatch(
-      /^x\.yaml: launch\.rdzv_endpoint: missing; 2 nodes .*host:29400$/,
+  test('on several nodes needs an engine that starts them', () => {
+    expect(refused({ launch: 'launch: { nodes: 2 }' })).toMatch(
+      /^x\.yaml: launch\.nodes: got 2, but engine: local .*Set launch\.engine: slurm, or nodes: 1$/,
     )
-    expect(parsed({ launch: 'launch: { nnodes: 2, rdzv_endpoint: "h:29400" }' }).launch.nnodes).toBe(2)
+    expect(parsed({ launch: 'launch: { nodes: 2, engine: slurm }' }).launch.nodes).toBe(2)
   })
 
-  test('on one node has none', () => {
-    expect(refused({ launch: 'launch: { rdzv_endpoint: "h:29400" }' })).toMatch(
-      /^x\.yaml: launch\.rdzv_endpoint: got "h:29400", .*nnodes is 1\. .*raise nnodes$/,
-    )
+  test.each(['{ nnodes: 2, rdzv_endpoint: "h:29400" }', '{ nnodes: 1 }', '{ rdzv_endpoint: "h:29400" }'])(
+    'with the keys of an earlier release, %s, says what replaces them',
+    (launch) => {
+      expect(refused({ launch: `launch: ${launch}` })).toMatch(
+        /^x\.yaml: launch\.(nnodes|rdzv_endpoint): is replaced by launch\.nodes, with engine: slurm; /,
+      )
+    },
+  )
+
+  test.each([
+    ['{ slurm: { partition: gpu } }', /launch\.slurm: is for engine: slurm/],
+    [
+      '{ engine: slurm, slurm: { options: ["--export=ALL"] } }',
+      /got --export=ALL, which Speedproof sets itself/,
+    ],
+    [
+      '{ engine: slurm, slurm: { options: ["-N4"] } }',
+      /slurm\.options\.0: got "-N4", expected an option of sbatch/,
+    ],
+    ['{ engine: slurm, env: { SLURM_OVERLAP: "1" } }', /env\.SLURM_OVERLAP: steers Slurm/],
+  ])('by Slurm refuses %s', (launch, expected) => {
+    expect(refused({ launch: `launch: ${launch}` })).toMatch(expected)
   })
 })

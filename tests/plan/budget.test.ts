@@ -26,7 +26,7 @@ test('a look that would cost more than the budget is not begun', () => {
   expect(fitsBudget(designed([1, 2, 4]), plan, index, finished)).toBe(true)
   const onTwoNodes = (minutes: number) => {
     const experiment = designed([1, 2, 4], minutes)
-    return { ...experiment, launch: { ...experiment.launch, nnodes: 2 } }
+    return { ...experiment, launch: { ...experiment.launch, nodes: 2 } }
   }
   expect(fitsBudget(onTwoNodes(24), plan, index, finished)).toBe(true)
   expect(fitsBudget(onTwoNodes(23.9), plan, index, finished)).toBe(false)

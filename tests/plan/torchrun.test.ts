@@ -15,13 +15,13 @@ test('one host meets at a port of its own', () => {
   )
 })
 
-test('several nodes meet at the given endpoint, each run under its own name', () => {
+test('several nodes meet at an endpoint that their agents fill in, each run under its own name', () => {
   expect(
     lineOf({
-      launch: { ...launch, nproc_per_node: 8, nnodes: 2, rdzv_endpoint: 'gpu-0:29400' },
+      launch: { ...launch, nproc_per_node: 8, engine: 'slurm', nodes: 2 },
     }),
   ).toMatchInlineSnapshot(
-    `"python3 -m torch.distributed.run --nnodes 2 --node-rank 0 --rdzv-backend static --rdzv-endpoint gpu-0:29400 --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
+    `"python3 -m torch.distributed.run --nnodes 2 --node-rank {node_rank} --rdzv-backend static --rdzv-endpoint {rdzv_endpoint} --rdzv-id two-task-03-block-1-baseline --nproc-per-node 8 --log-dir /out/run/errors -m trainer train --config /out/run/config.json --out /out/run/trainer --seed 3"`,
   )
 })
 

@@ -10,7 +10,11 @@ const request = aRequest({ experiment })
 const places = { baseline: { python: 'python3' }, optimized: { python: 'python3' } }
 const inputs = theInputs(request)
 const plan = planRuns(experiment)
-const folders = { runFiles: ({ id }: PlannedRun) => theRunFiles(`out/${id}`) }
+const folders = {
+  runFiles: ({ id }: PlannedRun) => theRunFiles(`out/${id}`),
+  allocationDirectory: (time: string) => `out/allocations/${time}`,
+  agent: 'agent.py',
+}
 const NO_EARLIER = new Map<PlannedRun, number>()
 
 test('says what warm-up launches alone have set', () => {

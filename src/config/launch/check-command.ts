@@ -31,8 +31,6 @@ function programProblem({ trainer, launch }: Experiment): string | null {
     return `trainer.${script === undefined ? 'module' : 'script'}: launch.command already names the program; remove one of them`
   if (command !== undefined)
     return `trainer.command: got "${command}" besides launch.command, which has all words; move it there`
-  if (launch.nnodes > 1 || launch.rdzv_endpoint !== undefined)
-    return 'launch: nnodes and rdzv_endpoint are for torchrun, which launch.command replaces; remove them'
   return null
 }
 

@@ -10,6 +10,7 @@ import { type RunFiles, TRAINER_FOLDER } from '../../plan/torchrun.ts'
 import { parseRecorded, type Request, type Result } from '../../record/result.ts'
 import { renderMarkdown } from '../../report/markdown.ts'
 import { parseBounded, RECORD_LIMITS } from '../../text/bounded-json.ts'
+import { packageRoot } from '../system/package-root.ts'
 import { readText } from '../system/read-text.ts'
 import { makeFolder } from './make-folder.ts'
 import {
@@ -25,10 +26,11 @@ import { MAX_RECORD_BYTES, markAsOurs, refuseForeign } from './own-folder.ts'
 const EVALUATION = 'evaluation'
 const RUNS = 'runs'
 const CACHES = 'caches'
+const ALLOCATIONS = 'allocations'
 const LADDER_FILE = 'ladder.json'
 const LADDER_REPORT = 'ladder.md'
 const REPORT = 'report.md'
-const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, RUNS, EVALUATION]
+const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, RUNS, EVALUATION, ALLOCATIONS]
 
 /** Of the process that evaluates the final checkpoints once more. */
 export interface EvaluationFiles {
@@ -109,6 +111,22 @@ export class Workspace {
       if (files.configFile !== null && file !== null) await writeOwnFile(files.configFile, file.content)
     })
     return files
+  }
+
+  readonly agent = join(packageRoot(), 'src', 'io', 'engine', 'slurm', 'agent.py')
+
+  allocationDirectory(time: string): string {
+    return join(this.directory, ALLOCATIONS, time)
+  }
+
+  /** A new folder for what belongs to an allocation of a cluster, beside those of earlier calls. */
+  async prepareAllocation(): Promise<string> {
+    const folder = this.allocationDirectory(timeName())
+    await withWriteErrors(folder, async () => {
+      await makeOwnFolder(this.directory, ALLOCATIONS)
+      await makeNewFolder(folder)
+    })
+    return folder
   }
 
   get evaluationFiles(): EvaluationFiles {

@@ -2,6 +2,7 @@
 import type { Overrides } from '../../config/overrides/overrides.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { Combined } from '../../record/combined.ts'
+import type { LeftAllocation } from '../engine/slurm/slurm-engine.ts'
 import type { CombinedFolder } from '../folder/combined-folder.ts'
 import type { Progress } from './progress.ts'
 
@@ -24,6 +25,8 @@ export interface Stage {
   readonly note: (message: string) => void
   readonly onWorktree: (folder: string) => void
   readonly onStart: (marker: string) => void
+  /** Called with what is to be given back, should this process not live to do it. */
+  readonly onAllocation: (left: LeftAllocation) => void
   /** After the last launch: what somebody has changed that no training may change, and that was put right again. */
   readonly interference: () => readonly string[]
   readonly publish: (combined: Combined, folder: CombinedFolder) => Promise<void>

@@ -12,6 +12,7 @@ import type { RunFiles } from '../../plan/torchrun.ts'
 import type { MetricsEvent } from '../../read/events.ts'
 import type { Reader } from '../../read/reader.ts'
 import { readerOf } from '../../read/readers.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
 import { askNccl } from '../machine/nccl-log.ts'
@@ -19,7 +20,6 @@ import type { Machine } from '../machine/take-machine.ts'
 import { findRootCause, lastPrintedIn } from '../process/log/root-cause.ts'
 import { FileTail } from '../process/log/tail.ts'
 import { ReportClock } from '../process/report-clock.ts'
-import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
 import { collectSource } from '../source/collect.ts'
@@ -40,6 +40,7 @@ export interface RunHooks {
   readonly cancelled: AbortSignal
   readonly progress: Progress
   readonly machine: Machine
+  readonly engine: Engine
   /** Called before a launch with the marker that finds its processes again. */
   readonly onStart: (marker: string) => void
 }
@@ -79,7 +80,7 @@ async function superviseRun(
   files: RunFiles,
   { experiment, input, place: { workingDirectory, python } }: Training,
   workspace: Workspace,
-  { cancelled, progress, machine, onStart }: RunHooks,
+  { cancelled, progress, machine, engine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
   const cacheDirectory = workspace.cacheDirectory(run.variant)
   // Files in the folder of results are not part of the trainer's code.
@@ -98,14 +99,15 @@ async function superviseRun(
   const nccl = await askNccl(files.directory, nnodes * nproc_per_node, environment)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
-  await using sampler = await machine.watch(files.machineFile)
+  // The agents of a cluster's nodes do this there.
+  await using sampler = engine.kind === 'local' ? await machine.watch(files.machineFile) : null
   // The live view is a courtesy: no trouble of it ends a training.
   const reader = readerOf(experiment.metrics)
   const reportTimes = new ReportClock()
-  const followers = [progress, sampler, reportTimes]
+  const followers = [progress, reportTimes, ...(sampler === null ? [] : [sampler])]
   const watched = watchMetrics(files, reader, followers, ended.signal).catch(() => {})
   try {
-    const result = await supervise(
+    const result = await engine.launch(
       {
         command: launchCommand(experiment, run, files, python, input.flags),
         workingDirectory,
@@ -113,11 +115,13 @@ async function superviseRun(
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
         python: pythonPath(python, workingDirectory),
+        directory: files.directory,
+        on: 'all',
       },
       {
         cancelled,
         onStart: (marker) => {
-          sampler.follow(marker)
+          sampler?.follow(marker)
           onStart(marker)
         },
         onLine: (line) => progress.trainerLine(line),

@@ -10,6 +10,7 @@ import type { Job, Stage } from './job.ts'
 
 /** Locked until it is disposed of. */
 export interface Site extends AsyncDisposable {
+  readonly workingDirectory: string
   /** State of all locks now: one may be lost while experiments run. */
   lock(): LockFacts
   examine(experiment: Experiment, cancelled: AbortSignal): Promise<ExaminedMachine>
@@ -25,12 +26,22 @@ export async function lockSite(
   if (experiments.some(({ mode }) => mode === 'aa')) await requireFloorFolder(job.noiseFloorFolder)
   await using taking = new AsyncDisposableStack()
   const folders = taking.use(await lockFolders({ ...job, cancelled, questions }))
-  const machine = taking.use(await lockMachine(experiments, job.workingDirectory, { cancelled, onWait }))
+  // Slurm gives whole nodes to one job: there the allocation is the lock.
+  const here = experiments.filter(({ launch }) => launch.engine === 'local')
+  const machine = taking.use(
+    here.length === 0 ? ALLOCATED : await lockMachine(here, job.workingDirectory, { cancelled, onWait }),
+  )
   const lock = () => factsOf(machine, ...folders)
   const taken = taking.move()
   return {
+    workingDirectory: job.workingDirectory,
     lock,
     examine: (experiment, signal) => examineMachine(experiment, job.workingDirectory, lock, signal),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
+}
+
+const ALLOCATED = {
+  facts: { status: 'held', waitedSeconds: 0, waitedFor: null } as const,
+  [Symbol.asyncDispose]: async () => {},
 }

@@ -138,7 +138,7 @@ function endText(outcome: RunOutcome): string {
     case 'failed':
       return `failed, ${outcome.reason}: ${plainText(outcome.message)}`
     case 'cancelled':
-      return 'cancelled'
+      return outcome.because === undefined ? 'cancelled' : `cut: ${plainText(outcome.because)}`
     case 'not-run':
       return 'not run'
   }

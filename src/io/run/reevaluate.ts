@@ -1,12 +1,13 @@
 // Has the final checkpoints of an experiment evaluated once more, by one supervised process of the trainer.
+import { dirname } from 'node:path'
 import type { Experiment } from '../../config/experiment.ts'
 import type { LaunchRecord } from '../../measure/outcome.ts'
 import { NOT_REEVALUATED, type Reevaluation, readReevaluation } from '../../measure/reevaluation.ts'
 import { evaluateCommand } from '../../plan/torchrun.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { EvaluationFiles, Workspace } from '../folder/workspace.ts'
 import { devicesOfRuns } from '../machine/visible-gpus.ts'
 import { findRootCause } from '../process/log/root-cause.ts'
-import { supervise } from '../process/supervisor.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import type { VariantPlace } from '../revisions/variant-places.ts'
 import { pythonPath } from '../system/python-path.ts'
@@ -16,6 +17,7 @@ import type { Progress } from './progress.ts'
 interface Hooks {
   readonly cancelled: AbortSignal
   readonly progress: Progress
+  readonly engine: Engine
   readonly onStart: (marker: string) => void
 }
 
@@ -28,7 +30,7 @@ export async function reevaluate(
   runIds: readonly string[],
   workspace: Workspace,
   { workingDirectory, python }: VariantPlace,
-  { cancelled, progress, onStart }: Hooks,
+  { cancelled, progress, engine, onStart }: Hooks,
 ): Promise<Reevaluation> {
   const { launch, trainer, variants } = experiment
   if (runIds.length === 0 || trainer.evaluate_command === undefined) return NOT_REEVALUATED
@@ -38,7 +40,7 @@ export async function reevaluate(
   const environment = trainerEnvironment(process.env, { ...launch.env, ...variants.baseline.env })
   const devices = devicesOfRuns(environment.CUDA_VISIBLE_DEVICES, launch.nproc_per_node)
   const startedAt = new Date().toISOString()
-  const result = await supervise(
+  const result = await engine.launch(
     {
       command: evaluateCommand(python, experiment, trainer.evaluate_command, files.numbersFile, folders),
       workingDirectory,
@@ -46,6 +48,8 @@ export async function reevaluate(
       logFile: files.logFile,
       timeoutSeconds: launch.timeout_minutes * 60,
       python: pythonPath(python, workingDirectory),
+      directory: dirname(files.logFile),
+      on: 'first',
     },
     { cancelled, onStart, onLine: (line) => progress.trainerLine(line) },
   )

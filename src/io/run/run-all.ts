@@ -1,4 +1,6 @@
 // Runs one experiment: does what nextStep says until it says stop, and saves after each launch.
+
+import { RunError } from '../../errors.ts'
 import { nextStep } from '../../judge/next-step.ts'
 import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { DataHashes } from '../../measure/data-hashes.ts'
@@ -7,6 +9,7 @@ import type { Launched, NotRunReason } from '../../measure/outcome.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import type { Request, Result } from '../../record/result.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { Opened } from '../load/resume.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
 import { dataHashes, hashData } from './data-hash.ts'
@@ -38,7 +41,7 @@ export async function runAll(
   plan: readonly PlannedRun[],
   hooks: AllHooks,
 ): Promise<Ended> {
-  const { cancelled, progress, machine, assess } = hooks
+  const { cancelled, progress, machine, engine, assess } = hooks
   const { experiment } = request
   const done: Launched[] = []
   let evaluated: { readonly after: NotRunReason; readonly reevaluation: Reevaluation } | null = null
@@ -49,14 +52,14 @@ export async function runAll(
       const step = nextStep({
         ...{ experiment, plan, done, kept, judgedAs },
         watched: machine.seen,
-        isCancelled: cancelled.aborted,
+        isCancelled: cancelled.aborted || engine.lost() !== null,
         evaluatedAfter: evaluated?.after ?? null,
       })
       if (step.status === 'stop') {
         const seen = { ...request, data: await dataAtEnd() }
         const result = assessed(step.reason, evaluated?.reevaluation, seen)
         await workspace.save(result)
-        return { result, problem: null }
+        return { result, problem: problemOf(engine) }
       }
       if (step.status === 'evaluate') evaluated = await evaluate(step.runIds, step.reason)
       else await perform(step.run)
@@ -106,4 +109,12 @@ export async function runAll(
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
+}
+
+/** The next experiment of the call would have the same nodes, or wait in the same queue. */
+function problemOf(engine: Engine): Error | null {
+  const lost = engine.lost()
+  return lost === null
+    ? null
+    : new RunError(`${lost}. The finished blocks are kept: go on with --resume, in a new allocation`)
 }

@@ -1,12 +1,15 @@
 // Runs the experiments of a call, one after the other, on the machine that they share.
 import { gatesOf } from '../../config/experiment.ts'
-import { InterferenceError } from '../../errors.ts'
+import { CancelledError, ConfigError, InterferenceError, RunError } from '../../errors.ts'
 import { asInvalid } from '../../judge/machine/machine-verdict.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
 import { isShortForm } from '../../plan/torchrun.ts'
 import { nameOf } from '../../record/combined.ts'
 import type { Result } from '../../record/result.ts'
+import type { Engine } from '../engine/engine.ts'
+import { localEngine } from '../engine/local.ts'
+import { openEngine } from '../engine/open-engine.ts'
 import { storeNoiseFloor, whyNotStored } from '../load/noise-floors.ts'
 import type { Opened } from '../load/resume.ts'
 import { hostNameProblem, hostNameRemedy } from '../machine/host.ts'
@@ -74,22 +77,57 @@ async function runExperiment(
   opened: Planned,
   name: string,
   site: Site,
-  { cancelled, progress, note, onStart }: Stage,
+  stage: Stage,
   assess: Assess,
 ): Promise<Ended> {
   const { experiment } = opened.request
+  const { progress, note, onStart } = stage
+  await using found = await findEngine(opened, site, stage)
+  // Without an engine nothing is launched, and what was kept is judged.
+  const cancelled = found.problem === null ? stage.cancelled : AbortSignal.abort()
+  const { engine } = found
   const machine = await site.examine(experiment, cancelled)
   const lack = lackOfGpus(gatesOf(experiment), machine.seen.preflight)
   if (lack !== null && !cancelled.aborted)
     note(`${experiment.name}: ${lack}, and the verdict will be inconclusive`)
-  if (experiment.launch.nproc_per_node > 1 && !isShortForm(experiment.launch)) {
+  if (engine.kind === 'local' && experiment.launch.nproc_per_node > 1 && !isShortForm(experiment.launch)) {
     const problem = await hostNameProblem()
     if (problem !== null) note(`${experiment.name}: ${problem}; ${hostNameRemedy(false)}`)
   }
-  return await runAll(opened, opened.plan, {
-    ...{ cancelled, onStart, machine, assess },
+  const ended = await runAll(opened, opened.plan, {
+    ...{ cancelled, onStart, machine, engine, assess },
     progress: progress(opened.plan, name),
   })
+  return { ...ended, problem: found.problem ?? ended.problem }
+}
+
+interface FoundEngine extends AsyncDisposable {
+  readonly engine: Engine
+  /** Why there is none to launch with: a queue that was too long, a partition that is unknown. */
+  readonly problem: Error | null
+}
+
+async function findEngine(
+  { request: { experiment }, workspace, kept }: Opened,
+  { workingDirectory }: Site,
+  { cancelled, note, onAllocation }: Stage,
+): Promise<FoundEngine> {
+  const none = localEngine({ workingDirectory, environment: {} })
+  const without = (problem: Error | null) => ({
+    engine: none,
+    problem,
+    [Symbol.asyncDispose]: async () => {},
+  })
+  if (cancelled.aborted) return without(null)
+  try {
+    const question = { experiment, workspace, workingDirectory, isResumed: kept.length > 0 }
+    const engine = await openEngine(question, { cancelled, note, onAllocation })
+    return { engine, problem: null, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
+  } catch (error) {
+    if (error instanceof CancelledError) return without(null)
+    if (error instanceof RunError || error instanceof ConfigError) return without(error)
+    throw error
+  }
 }
 
 /** Keeps what each A/A that passed has measured. */

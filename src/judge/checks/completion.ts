@@ -10,7 +10,7 @@ export function checkCompletion({ outcomes }: Pick<VerdictInput, 'outcomes'>): C
   const needed = outcomes.length - notNeeded.length
   const finished = outcomes.filter(({ status }) => status === 'finished').length
   const failed = outcomes.filter((outcome) => outcome.status === 'failed')
-  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}${leftOutText(outcomes)}`
+  const detail = `${finished} of ${needed} launches finished${notNeededText(notNeeded)}${leftOutText(outcomes)}${cutText(outcomes)}`
   if (failed.length > 0) {
     const list = failed.map(({ run, reason, message }) => `${run.id}: ${reason} (${message})`).join('; ')
     return { name: 'completion', status: 'failed', detail: `${detail}; ${list}` }
@@ -41,4 +41,15 @@ function leftOutText(outcomes: readonly RunOutcome[]): string {
   if (reasons.includes('failed')) return '; the rest was skipped because a launch failed'
   if (reasons.includes('incomparable')) return '; the rest was skipped because the runs could not be compared'
   return reasons.includes('unmeasured') ? '; the rest was skipped because a required gate had no number' : ''
+}
+
+/** What ended a launch from outside, and with it the experiment. */
+function cutText(outcomes: readonly RunOutcome[]): string {
+  return outcomes
+    .flatMap((outcome) =>
+      outcome.status === 'cancelled' && outcome.because !== undefined
+        ? [`; ${outcome.run.id} was cut: ${outcome.because}`]
+        : [],
+    )
+    .join('')
 }

@@ -69,7 +69,7 @@ export function equalWorkProblems(
     otherHeldOutSet(runs),
   ]
   const miscounted = runs.filter((run) => run.samples !== run.reportedSamples)
-  const processes = experiment.launch.nnodes * experiment.launch.nproc_per_node
+  const processes = experiment.launch.nodes * experiment.launch.nproc_per_node
   const misplanned = runs.filter((run) => !isAsPlanned(run, processes))
   const whole = of === 'short warm-ups' ? [] : runs
   const skipping = whole.filter((run) => run.skippedUpdates > MOST_SKIPPED * run.attemptedUpdates)

@@ -49,7 +49,7 @@ export function trainingHash(
   const training = {
     config: configs[variant],
     environment: { ...passedOn, ...launch.env, ...variants[variant].env },
-    processes: [launch.nnodes, launch.nproc_per_node],
+    processes: [launch.nodes, launch.nproc_per_node],
     ...(launch.command === undefined ? {} : { command: launch.command }),
   }
   return createHash('sha256')

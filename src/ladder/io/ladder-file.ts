@@ -1,6 +1,5 @@
 // ladder.json: all that a ladder has measured, with the lines of every run's metrics, so that the file alone is enough.
 import { z } from 'zod'
-import { experimentFile } from '../../config/experiment.ts'
 import { parseStrictly } from '../../config/parse/explain.ts'
 import { settings } from '../../config/parse/mapping.ts'
 import type { Workspace } from '../../io/folder/workspace.ts'
@@ -13,7 +12,7 @@ import { piecesOf } from '../../read/lines.ts'
 import { metricsProblem, readMetrics } from '../../read/read-metrics.ts'
 import type { Reader } from '../../read/reader.ts'
 import { readerOf } from '../../read/readers.ts'
-import { launchRecord } from '../../record/result.ts'
+import { launchRecord, recordedExperiment } from '../../record/result.ts'
 import { RECORD_SCHEMA_VERSION, refuseOtherVersion } from '../../record/schema-version.ts'
 import { type JsonLimits, LINE_LIMITS } from '../../text/bounded-json.ts'
 import { baselineOf } from '../measurement.ts'
@@ -37,7 +36,7 @@ const names = z.array(z.string())
 const ladderFile = z.object({
   schemaVersion: z.literal(RECORD_SCHEMA_VERSION),
   experimentFile: z.string(),
-  experiment: experimentFile,
+  experiment: recordedExperiment,
   settings,
   trainings: z.array(z.object({ hash: z.string(), title: z.string(), otherWork: names })),
   rungs: z.array(

@@ -1,6 +1,7 @@
 // Runs a sitting: looks at the machine, and launches what is not measured yet.
 import { type Experiment, gatesOf } from '../../config/experiment.ts'
 import { UnfitMachineError } from '../../errors.ts'
+import { openEngine } from '../../io/engine/open-engine.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import type { Site } from '../../io/run/lock-site.ts'
 import { unfitChecks } from '../../judge/machine/machine.ts'
@@ -35,6 +36,15 @@ export async function runSitting(
   }
   const first = await remainingAfter(earlier.launches)
   if (first.trainings.length === 0) return { ...earlier, isOutOfTime: false }
+  await using engine = await openEngine(
+    {
+      experiment,
+      workspace,
+      workingDirectory: site.workingDirectory,
+      isResumed: earlier.launches.length > 0,
+    },
+    { ...stage, onAllocation: () => {} },
+  )
   const machine = await site.examine(experiment, stage.cancelled)
   const preflight = fitPreflight(experiment, machine)
   const lack = lackOfGpus(gatesOf(experiment), preflight)
@@ -44,7 +54,7 @@ export async function runSitting(
   const sitting = earlier.sittings.length
   const baselineEvery = experiment.ladder?.baseline_every ?? first.trainings.length
   const ended = await launchRemaining(earlier.launches, workspace, {
-    ...{ machine, sitting, baselineEvery, remainingAfter },
+    ...{ machine, engine, sitting, baselineEvery, remainingAfter },
     cancelled: stage.cancelled,
     deadlineMilliseconds: job.deadlineMilliseconds,
     save: async (launches) => saveLadder(workspace, await ladderRecord(loaded, { sittings, launches })),

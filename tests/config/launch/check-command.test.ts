@@ -80,8 +80,8 @@ test.each<[string, Parts, RegExp]>([
   ],
   [
     'several nodes besides a command',
-    { launch: 'command: [python, train.py, "{config}"], nnodes: 2, rdzv_endpoint: "a:1"' },
-    /nnodes and rdzv_endpoint are for torchrun/,
+    { launch: 'command: [python, train.py, "{config}"], engine: slurm, nodes: 2' },
+    /launch\.nodes: more than one needs torchrun/,
   ],
   [
     'a config that is not handed over',

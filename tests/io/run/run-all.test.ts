@@ -1,6 +1,7 @@
 // The loop does what nextStep says, launch by launch: it keeps, repeats, evaluates and saves, and says why it stopped.
 import { expect, test, vi } from 'vitest'
 import { assess } from '../../../src/assess.ts'
+import { localEngine } from '../../../src/io/engine/local.ts'
 import { Workspace } from '../../../src/io/folder/workspace.ts'
 import { launchRun } from '../../../src/io/run/launch-run.ts'
 import { reevaluate } from '../../../src/io/run/reevaluate.ts'
@@ -77,6 +78,7 @@ async function runScene(scene: Scene) {
         recall: async (id) => void seen.records.set(id, [records[id] ?? filledBySteps(id)]),
         watch: () => Promise.reject(new Error('nothing is launched')),
       },
+      engine: localEngine({ workingDirectory: '.', environment: {} }),
       assess,
     },
   )
