@@ -52,7 +52,7 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
     { ...opened, experiment, workingDirectory: site.workingDirectory, isResumed: false },
     { ...stage, onAllocation: () => {} },
   )
-  const machine = await site.examine(experiment, stage.cancelled)
+  const machine = await site.examine(experiment, engine, stage.cancelled)
   requireFit(experiment, machine.seen)
   const launched = await tryVariants(opened, {
     ...{ cancelled: stage.cancelled, machine, engine, onStart: () => {} },

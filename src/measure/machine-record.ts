@@ -38,6 +38,9 @@ export const gpuProbe = z.object({
 })
 export type GpuProbe = z.infer<typeof gpuProbe>
 
+/** As Slurm allows them. */
+const nodeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/, 'the name of a node')
+
 function measured<Value extends z.ZodType>(value: Value) {
   return z.discriminatedUnion('status', [
     z.object({ status: z.literal('measured'), value, warning: z.string().optional() }),
@@ -66,9 +69,6 @@ const machineFacts = {
   processes: measured(z.array(gpuProcess)),
   probes: measured(z.array(gpuProbe)),
 }
-
-/** As Slurm allows them; a file of a launch is named after its node. */
-export const nodeName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/, 'the name of a node')
 
 export const nodeFacts = z.discriminatedUnion('status', [
   z.object({
@@ -115,6 +115,7 @@ const start = z.object({
   event: z.literal('start'),
   gpus: z.array(z.string()).describe('UUIDs; the gpu of other events is an index into this list.'),
   fingerprint: z.string().nullable(),
+  node: nodeName.optional().describe('As the cluster calls it; absent on the one host of an experiment.'),
   host: z.string().optional(),
   started_at: amount.optional().describe('Seconds since the epoch: what compares the clocks of two nodes.'),
   lock: z
@@ -210,7 +211,6 @@ export const UNWATCHED: Watched = { preflight: null, records: new Map() }
 /** Null without a whole `start` line; a line that is no event ends the record, as a kill half-way does. */
 export async function readMachine(
   lines: AsyncIterable<string> | Iterable<string>,
-  node: string | null = null,
 ): Promise<MachineRecord | null> {
   const events: MachineEvent[] = []
   for await (const line of lines) {
@@ -221,7 +221,7 @@ export async function readMachine(
   const first = events[0]
   if (first?.event !== 'start') return null
   return {
-    node,
+    node: first.node ?? null,
     startedAt: first.started_at ?? null,
     unlocked: first.lock?.status === 'missed' ? first.lock.reason : null,
     gpus: first.gpus,

@@ -1,9 +1,10 @@
 """Times an all-reduce within each node and between each two neighbours, and prints how NCCL moved the data.
 
-    python interconnect.py --nodes N --ranks R --backend nccl|gloo [--node-rank K --address HOST --port PORT]
+    python interconnect.py --nodes NAME [NAME ...] --ranks R --backend nccl|gloo [--address HOST --port PORT]
 
-Started once on every node, it starts R ranks there. The first node prints one JSON line: gigabytes per second
-as nccl-tests counts them (what each link carried, so that groups of any size compare), and NCCL's log lines.
+Started once on every node, it starts R ranks there; a node finds its place by its name. The first node prints
+one JSON line: gigabytes per second as nccl-tests counts them (what each link carried, so that groups of any size
+compare), and NCCL's log lines.
 """
 
 import argparse
@@ -32,21 +33,25 @@ POLL_SECONDS = 0.1
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--nodes", nargs="+", required=True)
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--backend", choices=sorted(BYTES), required=True)
-    parser.add_argument("--node-rank", type=int, default=int(os.environ.get("SLURM_NODEID", "0")))
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int)
     given = parser.parse_args(arguments)
     if "RANK" in os.environ and "SPEEDPROOF_PROBE_RANK" in os.environ:
         return work(given.nodes, given.ranks, given.backend)
+    name = nvidia_smi.node_name()
+    if len(given.nodes) > 1 and name not in given.nodes:
+        print(f"this is {name}, expected one of {', '.join(given.nodes)}", file=sys.stderr)
+        return 2
+    place = given.nodes.index(name) if len(given.nodes) > 1 else 0
     port = given.port or free_port()
     with tempfile.TemporaryDirectory(prefix="speedproof-nccl-") as folder:
         ranks = [
             subprocess.Popen(
                 [sys.executable, *sys.argv],
-                env=environment(given, local, port, folder),
+                env=environment(given, place * given.ranks + local, local, port, folder),
                 stdin=subprocess.DEVNULL,
             )
             for local in range(given.ranks)
@@ -54,12 +59,12 @@ def main(arguments: list[str]) -> int:
         return wait_for(ranks)
 
 
-def environment(given: argparse.Namespace, local: int, port: int, folder: str) -> dict[str, str]:
+def environment(given: argparse.Namespace, rank: int, local: int, port: int, folder: str) -> dict[str, str]:
     own = {
         "SPEEDPROOF_PROBE_RANK": "1",
-        "RANK": str(given.node_rank * given.ranks + local),
+        "RANK": str(rank),
         "LOCAL_RANK": str(local),
-        "WORLD_SIZE": str(given.nodes * given.ranks),
+        "WORLD_SIZE": str(len(given.nodes) * given.ranks),
         "MASTER_ADDR": given.address,
         "MASTER_PORT": str(port),
         "NCCL_DEBUG": "INFO",
@@ -86,11 +91,11 @@ def wait_for(ranks: list[subprocess.Popen[bytes]]) -> int:
         time.sleep(POLL_SECONDS)
 
 
-def work(nodes: int, ranks: int, backend: str) -> int:
+def work(names: list[str], ranks: int, backend: str) -> int:
     import torch
     import torch.distributed as dist
 
-    rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    rank, local, nodes = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"]), len(names)
     if backend == "nccl" and torch.cuda.device_count() <= local:
         print(f"torch sees {torch.cuda.device_count()} GPUs, expected {ranks}", file=sys.stderr)
         return 1
@@ -127,19 +132,18 @@ def work(nodes: int, ranks: int, backend: str) -> int:
         dist.barrier()  # one pair at a time: two would share a link
         between.append(gigabytes_per_second([*of_node[one], *of_node[other]]))
     seen: list[dict[str, object]] = [{} for _ in range(nodes * ranks)]
-    own = {"node": nvidia_smi.node_name(), "within": within[node] if within else None, "between": between}
+    own = {"within": within[node] if within else None, "between": between}
     dist.all_gather_object(seen, {**own, "log": own_log()})
     if rank == 0:
-        report(seen, nodes, ranks, backend, pairs)
+        report(seen, names, ranks, backend, pairs)
     dist.destroy_process_group()
     return 0
 
 
 def report(
-    seen: list[dict[str, object]], nodes: int, ranks: int, backend: str, pairs: list[tuple[int, int]]
+    seen: list[dict[str, object]], names: list[str], ranks: int, backend: str, pairs: list[tuple[int, int]]
 ) -> None:
-    first_of = [seen[node * ranks] for node in range(nodes)]
-    names = [one["node"] for one in first_of]
+    first_of = [seen[node * ranks] for node in range(len(names))]
     lines = dict.fromkeys(line for one in seen for line in one["log"])  # type: ignore[attr-defined]
     print(
         json.dumps(
@@ -147,8 +151,8 @@ def report(
                 "backend": backend,
                 "bytes": BYTES[backend],
                 "within": [
-                    {"node": one["node"], "gigabytesPerSecond": one["within"]}
-                    for one in first_of
+                    {"node": name, "gigabytesPerSecond": one["within"]}
+                    for name, one in zip(names, first_of, strict=True)
                     if one["within"] is not None
                 ],
                 "between": [

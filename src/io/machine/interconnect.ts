@@ -38,7 +38,8 @@ export async function probeInterconnect(
     return { status: 'not-measured', reason: 'one process talks to nobody' }
   const script = join(packageRoot(), 'src', 'io', 'machine', 'interconnect.py')
   const meeting = nodes.length > 1 && port !== null ? ['--address', first.address, '--port', `${port}`] : []
-  const size = ['--nodes', `${nodes.length}`, '--ranks', `${processes}`, '--backend', backend]
+  const names = nodes.map(({ name }) => name)
+  const size = ['--nodes', ...names, '--ranks', `${processes}`, '--backend', backend]
   const answers = await engine.onEachNode([python, script, ...size, ...meeting], {
     timeoutSeconds: LIMIT_SECONDS,
     cancelled,

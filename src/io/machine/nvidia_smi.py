@@ -189,7 +189,7 @@ def host_name() -> str:
 
 def node_name() -> str:
     """As the cluster calls this node: two nodes of a test may share one host."""
-    return os.environ.get("SLURMD_NODENAME") or host_name()
+    return os.environ.get("SPEEDPROOF_NODE") or os.environ.get("SLURMD_NODENAME") or host_name()
 
 
 def read_bytes(path: str) -> bytes:

@@ -87,6 +87,7 @@ class Watcher:
                 "event": "start",
                 "gpus": self.uuids,
                 "fingerprint": nvidia_smi.fingerprint(self.gpus),
+                "node": nvidia_smi.node_name(),
                 "host": nvidia_smi.host_name(),
                 "started_at": round(time.time(), 3),
                 "lock": locked,

@@ -95,16 +95,15 @@ async function superviseRun(
     ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
     ...packageVariables(readerOf(experiment.metrics), files.directory, named),
   }
-  const { nnodes, nproc_per_node } = experiment.launch
-  const nccl = await askNccl(files.directory, nnodes * nproc_per_node, environment)
+  const { nodes, nproc_per_node } = experiment.launch
+  const nccl = await askNccl(files.directory, nodes * nproc_per_node, environment)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
-  // The agents of a cluster's nodes do this there.
-  await using sampler = engine.kind === 'local' ? await machine.watch(files.machineFile) : null
+  await using sampler = await machine.watch(files.machineFile)
   // The live view is a courtesy: no trouble of it ends a training.
   const reader = readerOf(experiment.metrics)
   const reportTimes = new ReportClock()
-  const followers = [progress, reportTimes, ...(sampler === null ? [] : [sampler])]
+  const followers = [progress, sampler, reportTimes]
   const watched = watchMetrics(files, reader, followers, ended.signal).catch(() => {})
   try {
     const result = await engine.launch(
@@ -121,7 +120,7 @@ async function superviseRun(
       {
         cancelled,
         onStart: (marker) => {
-          sampler?.follow(marker)
+          sampler.follow(marker)
           onStart(marker)
         },
         onLine: (line) => progress.trainerLine(line),

@@ -45,7 +45,7 @@ export async function runSitting(
     },
     { ...stage, onAllocation: () => {} },
   )
-  const machine = await site.examine(experiment, stage.cancelled)
+  const machine = await site.examine(experiment, engine, stage.cancelled)
   const preflight = fitPreflight(experiment, machine)
   const lack = lackOfGpus(gatesOf(experiment), preflight)
   if (lack !== null) stage.note(`${experiment.name}: ${lack}`)

@@ -109,7 +109,7 @@ test('the nodes of an experiment are examined before its first launch, and its l
   ])
   expect(checkInterconnect(experiment, preflight)).toMatchObject([{ status: 'not-measured' }])
   const start = (host: string) =>
-    `${JSON.stringify({ event: 'start', gpus: ['GPU-0'], fingerprint: null, host, started_at: 1 })}\n`
+    `${JSON.stringify({ event: 'start', gpus: ['GPU-0'], fingerprint: null, node: host, started_at: 1 })}\n`
   const file = join(folder, 'machine.jsonl')
   await writeFile(file, start('n1'))
   await writeFile(join(folder, 'machine-n2.jsonl'), start('n2'))
