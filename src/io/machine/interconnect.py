@@ -3,8 +3,8 @@
     python interconnect.py --nodes NAME [NAME ...] --ranks R --backend nccl|gloo [--address HOST --port PORT]
 
 Started once on every node, it starts R ranks there; a node finds its place by its name. The first node prints
-one JSON line: gigabytes per second as nccl-tests counts them (what each link carried, so that groups of any size
-compare), and NCCL's log lines.
+one JSON line: gigabytes per second as nccl-tests counts them, which is what each link carried, so that groups
+of any size compare, and the lines of NCCL's log.
 """
 
 import argparse

@@ -75,9 +75,17 @@ export function checkAlike({ nodes }: Pick<Preflight, 'nodes'>): MachineCheck[] 
         ),
       ),
     ]
-  const hasData = answered.some(({ data }) => data !== null)
-  const same = `GPUs, drivers, versions${hasData ? ' and data' : ''}`
-  return [machineCheck('nodes', passed(`${listed(answered.map(({ node }) => node))} have the same ${same}`))]
+  const same = [
+    ...(answered.some(({ gpus }) => gpus.status === 'measured') ? ['GPUs', 'drivers'] : []),
+    'versions',
+    ...(answered.some(({ data }) => data !== null) ? ['data'] : []),
+  ]
+  return [
+    machineCheck(
+      'nodes',
+      passed(`${listed(answered.map(({ node }) => node))} have the same ${listed(same)}`),
+    ),
+  ]
 }
 
 const ALIKE: readonly (readonly [string, (node: Answered) => string])[] = [
