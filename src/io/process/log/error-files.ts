@@ -1,7 +1,7 @@
 // Reads why ranks failed, from the error files that torchrun's workers leave under its --log-dir.
 import { constants } from 'node:fs'
 import { open, opendir } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { z } from 'zod'
 import type { RankFailure } from '../../../measure/outcome.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
@@ -25,16 +25,21 @@ const MAX_MESSAGE_CHARACTERS = 500
  * nothing catches exceptions for: an empty list does not mean that all went well.
  */
 export async function readErrorFiles(logDirectory: string): Promise<RankError[]> {
-  const found: { error: RankError; writtenAt: number }[] = []
+  const found: { path: string; error: FoundError; writtenAt: number }[] = []
   for await (const path of errorFiles(logDirectory, MAX_DEPTH)) {
     const file = await readBounded(path)
-    if (file) found.push({ error: rankError(path, file), writtenAt: file.writtenAt })
+    if (file) found.push({ path, error: rankError(path, file), writtenAt: file.writtenAt })
     if (found.length === MAX_FILES) break
   }
   // The timestamps are whole seconds, and one rank's failure takes the others down within one.
   found.sort((a, b) => a.error.timestamp - b.error.timestamp || a.writtenAt - b.writtenAt)
+  // The agent of each node has a folder of its own here, and counts its ranks from 0.
+  const ofWorkers = found.filter(({ path }) => rankOfFolder(path) !== null)
+  const agents = new Set(ofWorkers.map(({ path }) => relative(logDirectory, path).split(sep)[0]))
   return found
-    .map(({ error }) => error)
+    .map(({ error: { isLocal, ...error } }) =>
+      isLocal && agents.size > 1 ? { ...error, rank: null } : error,
+    )
     .filter((error, _, errors) => !(error.rank === null && errors.some((other) => isCopy(error, other))))
 }
 
@@ -111,7 +116,12 @@ const errorFile = z.object({
   timestamp: optional(timestamp),
 })
 
-function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
+interface FoundError extends RankError {
+  /** The rank is that of its folder, and not of what the file says. */
+  readonly isLocal: boolean
+}
+
+function rankError(path: string, { text, writtenAt }: BoundedFile): FoundError {
   const rank = rankOfFolder(path)
   const parsed = errorFile.safeParse(tryParseJson(text ?? ''))
   if (!parsed.success) {
@@ -121,7 +131,7 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
         : text === ''
           ? 'its error file is empty, which happens when a disk is full'
           : 'its error file cannot be read'
-    return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
+    return { rank, isLocal: true, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
   }
   const { message: written, extraInfo } = parsed.data.message
   const message = readMessage(written)?.text ?? shorten(written)
@@ -129,6 +139,7 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
   const location = traceback?.location ?? null
   return {
     rank: extraInfo.rank ?? rank,
+    isLocal: extraInfo.rank === undefined,
     cause: extraInfo.cause ?? causeOf(message),
     message,
     step: extraInfo.step ?? null,
