@@ -28,7 +28,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/act/**', 'tests/examples/**', ...PROCESSES],
+          exclude: ['tests/act/**', 'tests/examples/**', 'tests/slurm/**', ...PROCESSES],
           // They share nothing but the modules they import, which is half of their time.
           isolate: false,
           maxWorkers: 2,

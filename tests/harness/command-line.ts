@@ -20,6 +20,9 @@ export interface RunningCommand {
   ended: Promise<Ended>
   /** Resolves when the output has the text; rejects when the command ends without it. */
   waitForOutput(text: string): Promise<void>
+  /** Called with all that the output has so far, whenever there is more. */
+  onOutput(listener: (text: string) => void): void
+  readonly pid: number
   /** As a terminal sends it: to every process of the group. */
   pressCtrlC(): void
   /** As a lost connection does: nobody reads the output any more, and the group gets a SIGHUP. */
@@ -67,6 +70,14 @@ export function startSpeedproof(folder: string, ...words: string[]): RunningComm
       })
       await Promise.race([promise, tooLate])
     },
+    onOutput(listener) {
+      let seen = ''
+      child.stdout.on('data', (chunk: Buffer) => {
+        seen += chunk.toString()
+        listener(seen)
+      })
+    },
+    pid: child.pid ?? Number.NaN,
     pressCtrlC: () => signal('SIGINT'),
     hangUp: () => {
       stopReading()

@@ -141,8 +141,13 @@ const LOSSES: Readonly<Record<string, string>> = {
   COMPLETED: 'its batch job ended, because its lease was not renewed or somebody ended it',
 }
 
+/** Of a job whose last processes are being ended: Slurm tells later what it was. */
+export const ENDING = 'it is being ended'
+const ENDING_REASONS: Readonly<Record<string, string>> = { TimeLimit: 'TIMEOUT', NodeDown: 'NODE_FAIL' }
+
 /** Why an allocation is over; null for one that is not. */
 export function lossOf({ state, reason }: JobFacts): string | null {
   if (WAITS.includes(state)) return null
+  if (state === 'COMPLETING') return LOSSES[ENDING_REASONS[reason] ?? ''] ?? ENDING
   return LOSSES[state] ?? `its state is ${plainText(`${state} (${reason})`)}`
 }

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../errors.ts'
 import type { LaunchEnd } from '../../../measure/outcome.ts'
 import { launchWords, type StepPlace, stepCommand } from '../../../plan/slurm.ts'
+import { sumOf } from '../../../statistics/averages.ts'
 import { createOwnFile, makeNewFolder } from '../../folder/own-file.ts'
 import { notStarted } from '../../process/launch-reaper.ts'
 import { TrainerLog } from '../../process/log/trainer-log.ts'
@@ -14,7 +15,8 @@ import type { LaunchHooks } from '../../process/supervisor.ts'
 import { newMarker } from '../../process/sweep.ts'
 import { plainText } from '../../system/sanitize.ts'
 import type { EngineLaunch, Node } from '../engine.ts'
-import { type AgentState, readAgents } from './agents.ts'
+import { readAgents } from './agents.ts'
+import { ENDING } from './allocation.ts'
 import { lastErrorIn, slurmEnvironment } from './commands.ts'
 import type { Lease } from './lease.ts'
 import { type Finding, StepWatch } from './step-watch.ts'
@@ -36,6 +38,8 @@ const POLL_MILLISECONDS = 100
 /** An agent gives its ranks 3 s, and its reaper surrenders after 30; the runner ends us 10 s after a cancel. */
 const PATIENCE_SECONDS = { 'after a cancel': 6, otherwise: 50 } as const
 const SRUN_SECONDS = 2
+/** An agent says something every 5 s, and a network file system shows it within a few more. */
+const SILENCE_SECONDS = 12
 
 /** A launch that was ended from outside is `cancelled` and says what happened: `--resume` starts it again. */
 export async function launchStep(step: Step): Promise<LaunchEnd> {
@@ -49,13 +53,13 @@ export async function launchStep(step: Step): Promise<LaunchEnd> {
   await using _closedAtEnd = log
   lease.allow(marker)
   const srun = startSrun(step, marker, folder)
-  const messages = keepLast(srun.stderr)
-  const drained = Promise.all([log.drain(srun.stdout), log.drain(messages.stream)])
+  const messages = listen(srun.stderr)
+  const drained = Promise.all([log.drain(srun.stdout), messages.ended])
   const finding = await watch(step, srun, folder, messages.last)
   lease.stop()
   const left = await waitUntilClean(step, srun, folder, marker)
   await finishOutput(srun, drained)
-  return endOf(finding, left)
+  return endOf(hooks.cancelled.aborted ? finding : await explained(finding, step.loss), left)
 }
 
 async function openLog(folder: string, logFile: string, { onLine }: LaunchHooks) {
@@ -86,16 +90,13 @@ function startSrun({ launch, place, nodes, lease }: Step, marker: string, folder
   }) as Srun
 }
 
-/** srun's own words, since the ranks print on the other stream. */
-function keepLast(stream: Readable) {
+/** srun's own words, since the ranks print on the other stream: the trainer's log is not the place for them. */
+function listen(stream: Readable) {
   let text = ''
-  async function* passedOn(): AsyncGenerator<Buffer> {
-    for await (const chunk of stream) {
-      text = (text + String(chunk)).slice(-4096)
-      yield chunk
-    }
-  }
-  return { stream: passedOn(), last: () => lastErrorIn(text) }
+  stream.on('data', (chunk: Buffer) => {
+    text = (text + String(chunk)).slice(-4096)
+  })
+  return { ended: once(stream, 'close'), last: () => lastErrorIn(text) }
 }
 
 async function watch(
@@ -119,7 +120,7 @@ async function watch(
       isCancelled: hooks.cancelled.aborted,
       now: performance.now() / 1000,
     })
-    if (found !== null) return await explained(found, loss)
+    if (found !== null) return found
     if (steps.wantsJobState(performance.now() / 1000)) {
       const reason = await loss()
       if (reason !== null) return steps.lost(`the allocation is over: ${reason}`, performance.now() / 1000)
@@ -128,18 +129,23 @@ async function watch(
   }
 }
 
-const EXPLAIN_SECONDS = 5
+const EXPLAIN_SECONDS = 10
 
 /** What an agent or srun saw of the end of an allocation, Slurm can tell better, if not at once. */
 async function explained(finding: Finding, loss: Step['loss']): Promise<Finding> {
   if (finding.status !== 'cancelled' || finding.because === undefined) return finding
+  let seen: string | null = null
   for (let second = 0; second < EXPLAIN_SECONDS; second += 1) {
-    const reason = await loss()
-    if (reason !== null) return { ...finding, because: `the allocation is over: ${reason}` }
+    seen = await loss()
+    if (seen !== null && seen !== ENDING) break
+    // A job that still runs will not have ended by what has ended a launch some seconds ago.
+    if (seen === null && second >= RUNNING_SECONDS) break
     await sleep(1000)
   }
-  return finding
+  return seen === null ? finding : { ...finding, because: `the allocation is over: ${seen}` }
 }
+
+const RUNNING_SECONDS = 2
 
 async function endOfProcess(child: ChildProcess): Promise<string> {
   try {
@@ -159,15 +165,17 @@ async function waitUntilClean(
 ): Promise<readonly string[]> {
   const names = nodes.map(({ name }) => name)
   const startedAt = performance.now()
+  let [heard, heardAt] = [-1, startedAt]
   while (true) {
-    const unclean = (await readAgents(folder, names)).filter(isUnclean)
+    const agents = await readAgents(folder, names)
+    const unclean = agents.filter(({ isClean }) => !isClean)
     if (unclean.length === 0) return []
+    const [bytes, now] = [sumOf(agents.map((agent) => agent.bytes)), performance.now()]
+    if (bytes !== heard) [heard, heardAt] = [bytes, now]
     const patience = hooks.cancelled.aborted ? 'after a cancel' : 'otherwise'
-    const seconds = (performance.now() - startedAt) / 1000
-    // Without srun, what never began begins no more.
-    const isHopeless =
-      hasEnded(srun) && unclean.every(({ hasStarted }) => !hasStarted) && seconds > SRUN_SECONDS
-    if (!isHopeless && seconds < PATIENCE_SECONDS[patience]) {
+    // Without srun, what never began begins no more, and agents that say nothing are gone.
+    const isHopeless = hasEnded(srun) && now - heardAt > SILENCE_SECONDS * 1000
+    if (!isHopeless && now - startedAt < PATIENCE_SECONDS[patience] * 1000) {
       await sleep(POLL_MILLISECONDS)
       continue
     }
@@ -176,10 +184,6 @@ async function waitUntilClean(
       ? unseen.map((node) => `node ${node} is not seen empty yet`)
       : await notEmpty(marker, unseen)
   }
-}
-
-function isUnclean({ isClean }: AgentState): boolean {
-  return !isClean
 }
 
 async function finishOutput(srun: Srun, drained: Promise<unknown>): Promise<void> {

@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+
+// On a real Slurm, which `tests/slurm/cluster.ts` installs and starts: apart from `npm test`, which does without.
+export default defineConfig({
+  test: {
+    include: ['tests/slurm/*.test.ts'],
+    globalSetup: ['tests/slurm/cluster.ts'],
+    setupFiles: ['tests/harness/json-modules.ts', 'tests/harness/remove-folders.ts'],
+    testTimeout: 280_000,
+    hookTimeout: 280_000,
+    expect: { poll: { timeout: 60_000 } },
+    // They wait more than they compute.
+    maxWorkers: 3,
+    maxConcurrency: 4,
+  },
+})
