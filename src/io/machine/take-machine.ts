@@ -112,7 +112,7 @@ export async function examineNodes(
 }
 
 async function examinedNodes(
-  { data = [] }: Experiment,
+  { launch, data = [] }: Experiment,
   request: PreflightRequest,
   engine: Pick<Engine, 'nodes' | 'onEachNode'>,
   lock: LockFacts,
@@ -129,9 +129,12 @@ async function examinedNodes(
       return { ...nothing('a node did not answer'), nodes: [...nodes] }
     const { host, gpus, processes: onGpus, probes } = first
     const backend = answered.every((one) => one.gpus.status === 'measured') ? 'nccl' : 'gloo'
-    const interconnect = await probeInterconnect(engine, { python, processes, backend, port, cancelled })
+    const asked = { python, processes, backend, port, cancelled } as const
+    // On the CPU nothing is judged by it, and torch takes seconds to start.
+    const isProbed = backend === 'nccl' || launch.interconnect !== undefined
     return {
-      ...{ host, gpus, processes: onGpus, probes, interconnect },
+      ...{ host, gpus, processes: onGpus, probes },
+      ...(isProbed ? { interconnect: await probeInterconnect(engine, asked) } : {}),
       processesWanted: processes,
       nodes: [...nodes],
     }

@@ -129,7 +129,7 @@ async function superviseRun(
     const compileCache = isOurs ? await cacheState() : null
     const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
-    const findings = await findRootCause(files, result)
+    const findings = await findRootCause({ ...files, nodes }, result)
     const interconnect = await nccl.transports()
     const { reports } = reportTimes
     const seen = result.status === 'timed-out' && reports !== undefined ? { reports } : {}

@@ -97,7 +97,10 @@ test('a probe without the GPUs that NCCL needs ends at once, and is not measured
 
 test('the nodes of an experiment are examined before its first launch, and its launches read with all of them', async () => {
   const folder = await aFolder()
-  const launch = { ...anExperiment().launch, python: PYTHON, nproc_per_node: 1, env: {} }
+  const launch = {
+    ...anExperiment().launch,
+    ...{ python: PYTHON, nproc_per_node: 1, env: {}, interconnect: 'infiniband' as const },
+  }
   const experiment = { ...anExperiment(), launch }
   const engine = nodesOnThisHost(folder, { n1: {}, n2: {} })
   const lock = { status: 'held', waitedSeconds: 0, waitedFor: null } as const

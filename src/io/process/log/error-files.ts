@@ -1,7 +1,7 @@
 // Reads why ranks failed, from the error files that torchrun's workers leave under its --log-dir.
 import { constants } from 'node:fs'
 import { open, opendir } from 'node:fs/promises'
-import { basename, dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { RankFailure } from '../../../measure/outcome.ts'
 import { tryParseJson } from '../../system/parse-json.ts'
@@ -22,24 +22,20 @@ const MAX_MESSAGE_CHARACTERS = 500
 
 /**
  * The failures, earliest first. A rank that was killed by a signal leaves no file, nor does one that
- * nothing catches exceptions for: an empty list does not mean that all went well.
+ * nothing catches exceptions for: an empty list does not mean that all went well. The agents of several nodes each have
+ * a folder here, and count its ranks from 0: then only a file that says so itself has a rank.
  */
-export async function readErrorFiles(logDirectory: string): Promise<RankError[]> {
-  const found: { path: string; error: FoundError; writtenAt: number }[] = []
+export async function readErrorFiles(logDirectory: string, nodes = 1): Promise<RankError[]> {
+  const found: { error: FoundError; writtenAt: number }[] = []
   for await (const path of errorFiles(logDirectory, MAX_DEPTH)) {
     const file = await readBounded(path)
-    if (file) found.push({ path, error: rankError(path, file), writtenAt: file.writtenAt })
+    if (file) found.push({ error: rankError(path, file), writtenAt: file.writtenAt })
     if (found.length === MAX_FILES) break
   }
   // The timestamps are whole seconds, and one rank's failure takes the others down within one.
   found.sort((a, b) => a.error.timestamp - b.error.timestamp || a.writtenAt - b.writtenAt)
-  // The agent of each node has a folder of its own here, and counts its ranks from 0.
-  const ofWorkers = found.filter(({ path }) => rankOfFolder(path) !== null)
-  const agents = new Set(ofWorkers.map(({ path }) => relative(logDirectory, path).split(sep)[0]))
   return found
-    .map(({ error: { isLocal, ...error } }) =>
-      isLocal && agents.size > 1 ? { ...error, rank: null } : error,
-    )
+    .map(({ error: { isLocal, ...error } }) => (isLocal && nodes > 1 ? { ...error, rank: null } : error))
     .filter((error, _, errors) => !(error.rank === null && errors.some((other) => isCopy(error, other))))
 }
 

@@ -33,7 +33,7 @@ test('the agents of two nodes both count from rank 0, which is the rank of the t
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, JSON.stringify(content))
   }
-  const found = await readErrorFiles(folder)
+  const found = await readErrorFiles(folder, 2)
   expect(found.map(({ message, rank }) => [message, rank]).sort()).toEqual([
     ['of node 0', null],
     ['of node 1', null],
