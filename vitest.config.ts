@@ -9,6 +9,7 @@ const PROCESSES = [
   'tests/io/folder/lock-folders.test.ts',
   'tests/io/github/**/{artifact,comment,live-report,surfaces}.test.ts',
   'tests/io/{machine,revisions}/*.test.ts',
+  'tests/io/engine/agent.test.ts',
   'tests/io/process/*.test.ts',
   'tests/io/process/log/error-files.test.ts',
   'tests/ladder/io/*.test.ts',

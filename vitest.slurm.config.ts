@@ -6,11 +6,12 @@ export default defineConfig({
     include: ['tests/slurm/*.test.ts'],
     globalSetup: ['tests/slurm/cluster.ts'],
     setupFiles: ['tests/harness/json-modules.ts', 'tests/harness/remove-folders.ts'],
-    testTimeout: 280_000,
-    hookTimeout: 280_000,
+    // A machine that is at work with something else takes several times as long as an idle one.
+    testTimeout: 900_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     // They wait more than they compute.
-    maxWorkers: 3,
-    maxConcurrency: 4,
+    maxWorkers: 4,
+    maxConcurrency: 6,
   },
 })

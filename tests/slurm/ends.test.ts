@@ -36,7 +36,30 @@ async function resumed(folder: string) {
   return await start(folder, ['run', EXPERIMENT_FILE, '--resume']).ended
 }
 
-describe.concurrent('a launch is cut, nobody is left, and block 1 is kept', () => {
+// Side by side, since they wait more than they compute; the longest first.
+describe.concurrent('a launch ends', () => {
+  it('by the limit of its allocation, which the verdict says', async () => {
+    const folder = await onNodes({ launch: { slurm: { time_minutes: 1 } } })
+    await hold(folder, '01-block-1-baseline')
+    const running = start(folder)
+    const job = await jobOf(running)
+    const { stderr } = await running.ended
+    expect(stderr).toContain('its time limit was reached')
+    expect(processesIn(folder)).toEqual([])
+    await isOver(job)
+    expect((await readResult(folder)).verdict.reason).toContain('its time limit was reached')
+  })
+
+  it('by our own SIGKILL, once the lease is old, and the allocation with it', async () => {
+    const { folder, running, job, ranks } = await inBlock2()
+    running.kill()
+    await running.ended
+    expect(ranks.every((pid) => processesIn(folder).includes(pid))).toBe(true)
+    await isEmpty(folder)
+    await isOver(job)
+    expect((await resumed(folder)).exitCode).toBe(0)
+  })
+
   it.each<[string, RegExp, (held: Awaited<ReturnType<typeof inBlock2>>) => unknown]>([
     ['by scancel', /cancelled it \(scancel\)/, ({ job }) => slurm('scancel', job)],
     [
@@ -65,7 +88,7 @@ describe.concurrent('a launch is cut, nobody is left, and block 1 is kept', () =
         await slurm('scancel', numbers.at(-1) ?? '')
       },
     ],
-  ])('%s', async (_, expected, end) => {
+  ])('%s, and the blocks before it are kept', async (_, expected, end) => {
     const held = await inBlock2()
     const { folder, running, job } = held
     await end(held)
@@ -81,9 +104,23 @@ describe.concurrent('a launch is cut, nobody is left, and block 1 is kept', () =
     expect(again.stdout).toContain('kept from before --resume')
     expect(again).toMatchObject({ exitCode: 0 })
   })
-})
 
-describe.concurrent('a launch ends', () => {
+  it('a node that is lost is not seen empty, and nothing more is launched', async () => {
+    const { folder, running, job } = await inBlock2({ launch: { slurm: { partition: 'lossy' } } })
+    const [daemon] = processesWith('slurmd -N n20 ')
+    process.kill(daemon ?? Number.NaN, 'SIGKILL')
+    try {
+      const { stderr } = await running.ended
+      expect(stderr).toMatch(/one of its nodes failed/)
+      const { outcomes } = await readResult(folder)
+      expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished', 'cancelled', 'not-run'])
+      await isEmpty(folder)
+    } finally {
+      await slurm('slurmd', '-N', 'n20', '-f', process.env.SLURM_CONF ?? '')
+    }
+    await vi.waitUntil(async () => !(await isInQueue(job)), PATIENCE)
+  })
+
   it('by Ctrl-C, with 130 and an allocation that is given back', async () => {
     const { folder, running, job } = await inBlock2()
     running.pressCtrlC()
@@ -112,25 +149,6 @@ describe.concurrent('a launch ends', () => {
     expect(outcomes[0]).toMatchObject({ status: 'failed' })
   })
 
-  it('by the limit of its allocation, which the verdict says', async () => {
-    const { folder, running, job } = await inBlock2({ launch: { slurm: { time_minutes: 1 } } })
-    const { stderr } = await running.ended
-    expect(stderr).toContain('its time limit was reached')
-    expect(processesIn(folder)).toEqual([])
-    await isOver(job)
-    expect((await readResult(folder)).verdict.reason).toContain('its time limit was reached')
-  })
-
-  it('by our own SIGKILL, once the lease is old, and the allocation with it', async () => {
-    const { folder, running, job, ranks } = await inBlock2()
-    running.kill()
-    await running.ended
-    expect(ranks.every((pid) => processesIn(folder).includes(pid))).toBe(true)
-    await isEmpty(folder)
-    await isOver(job)
-    expect((await resumed(folder)).exitCode).toBe(0)
-  })
-
   it('by the end of the salloc around it only with its own end', async () => {
     const folder = await onNodes()
     await hold(folder, HELD)
@@ -143,20 +161,4 @@ describe.concurrent('a launch ends', () => {
     expect(stderr).toContain('cancelled it (scancel)')
     expect(processesIn(folder)).toEqual([])
   })
-})
-
-it('a node that is lost is not seen empty, and nothing more is launched', async () => {
-  const { folder, running, job } = await inBlock2({ launch: { slurm: { partition: 'lossy' } } })
-  const [daemon] = processesWith('slurmd -N n20 ')
-  process.kill(daemon ?? Number.NaN, 'SIGKILL')
-  try {
-    const { stderr } = await running.ended
-    expect(stderr).toMatch(/one of its nodes failed/)
-    const { outcomes } = await readResult(folder)
-    expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished', 'cancelled', 'not-run'])
-    await isEmpty(folder)
-  } finally {
-    await slurm('slurmd', '-N', 'n20', '-f', process.env.SLURM_CONF ?? '')
-  }
-  await vi.waitUntil(async () => !(await isInQueue(job)), PATIENCE)
 })

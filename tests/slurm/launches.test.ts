@@ -24,10 +24,13 @@ describe.concurrent('on two nodes', () => {
     const folder = await aFolder()
     const smoke = parse(await readFile(join(ROOT, 'configs', 'experiments', 'smoke.yaml'), 'utf8'))
     const file = join(folder, 'smoke.yaml')
-    // One block without warm-up launches: what is wanted here is a training over the network, not a verdict.
+    // One short block without warm-up launches: what is wanted here is a training over the network, not a verdict.
+    const set = { 'train.updates': 30, 'evaluation.rollout_trajectories': 0 }
+    const short = (variant: object & { set?: object }) => ({ ...variant, set: { ...variant.set, ...set } })
     const changes = {
       launch: { ...smoke.launch, engine: 'slurm', nodes: 2, nproc_per_node: 1 },
       design: { blocks: 1, warm_up_launches: 0 },
+      variants: { baseline: short(smoke.variants.baseline), optimized: short(smoke.variants.optimized) },
     }
     await writeFile(file, stringify({ ...smoke, ...changes }))
     const { stdout, exitCode } = await start(ROOT, ['run', file, '--out', join(folder, 'out')]).ended
