@@ -124,7 +124,7 @@ const start = z.object({
       z.object({ status: z.literal('missed'), reason: z.string() }),
     ])
     .optional()
-    .describe("The locks of the node's GPUs, where whoever watches it takes them."),
+    .describe("Of the node's GPUs, where a watcher takes the locks there."),
 })
 
 const gpuSample = z.object({

@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         return work(given.nodes, given.ranks, given.backend)
     name = nvidia_smi.node_name()
     if len(given.nodes) > 1 and name not in given.nodes:
-        print(f"this is {name}, expected one of {', '.join(given.nodes)}", file=sys.stderr)
+        print(f"this is {name}, expected one of {', '.join(given.nodes)}")
         return 2
     place = given.nodes.index(name) if len(given.nodes) > 1 else 0
     port = given.port or free_port()
@@ -97,7 +97,7 @@ def work(names: list[str], ranks: int, backend: str) -> int:
 
     rank, local, nodes = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"]), len(names)
     if backend == "nccl" and torch.cuda.device_count() <= local:
-        print(f"torch sees {torch.cuda.device_count()} GPUs, expected {ranks}", file=sys.stderr)
+        print(f"torch sees {torch.cuda.device_count()} GPUs, expected {ranks}", flush=True)
         return 1
     device = torch.device("cuda", local) if backend == "nccl" else torch.device("cpu")
     if backend == "nccl":

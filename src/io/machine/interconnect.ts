@@ -10,6 +10,7 @@ import type { Measured } from '../../measure/machine-record.ts'
 import type { Engine } from '../engine/engine.ts'
 import { packageRoot } from '../system/package-root.ts'
 import { tryParseJson } from '../system/parse-json.ts'
+import { plainText } from '../system/sanitize.ts'
 
 export interface InterconnectRequest {
   /** The experiment's interpreter, with torch. */
@@ -51,7 +52,7 @@ export async function probeInterconnect(
   if (failed?.status === 'answered')
     return {
       status: 'not-measured',
-      reason: `the probe ended with exit code ${failed.exitCode} on ${failed.node}`,
+      reason: `the probe ended with exit code ${failed.exitCode} on ${failed.node}${saidText(failed.stdout)}`,
     }
   const [told] = answers
   const read = report.safeParse(tryParseJson(told?.status === 'answered' ? lastLine(told.stdout) : ''))
@@ -59,6 +60,12 @@ export async function probeInterconnect(
   const { log, ...numbers } = read.data
   const transports = transportsIn(log) ?? { within: [], between: [] }
   return { status: 'measured', value: { ...numbers, transports } }
+}
+
+/** A program of ours prints it, and torch beside it. */
+function saidText(text: string): string {
+  const said = plainText(lastLine(text)).slice(0, 200)
+  return said === '' ? '' : `: ${said}`
 }
 
 function lastLine(text: string): string {

@@ -88,7 +88,7 @@ test('a probe without the GPUs that NCCL needs ends at once, and is not measured
   const request = { python: PYTHON, processes: 2, port: null, cancelled: notCancelled() }
   expect(await probeInterconnect(engine, { ...request, backend: 'nccl' })).toEqual({
     status: 'not-measured',
-    reason: 'the probe ended with exit code 1 on n1',
+    reason: 'the probe ended with exit code 1 on n1: torch sees 0 GPUs, expected 2',
   })
   expect(await probeInterconnect(engine, { ...request, processes: 1, backend: 'gloo' })).toMatchObject({
     status: 'not-measured',
