@@ -260,7 +260,8 @@ def start_streams(uuids: list[str]) -> list[tuple[subprocess.Popen[bytes], str]]
 
 def watch(watcher: Watcher, streams: list[tuple[subprocess.Popen[bytes], str]], stop: int) -> None:
     """Reads the streams until standard input ends or a byte comes through `stop`."""
-    with selectors.DefaultSelector() as selector:
+    # Not epoll, which refuses a standard input that is a file or /dev/null.
+    with selectors.PollSelector() as selector:
         selector.register(0, selectors.EVENT_READ, None)
         selector.register(stop, selectors.EVENT_READ, None)
         for process, kind in streams:
