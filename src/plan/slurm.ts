@@ -83,12 +83,13 @@ export interface AgentWords {
   readonly folder: string
   readonly marker: string
   readonly machineFile: string
-  readonly first: { readonly name: string; readonly address: string }
+  /** Where the first node is reached. */
+  readonly address: string
 }
 
 export function launchWords(
-  { folder, marker, machineFile, first }: AgentWords,
-  { leaseFile, names }: Pick<StepPlace, 'leaseFile' | 'names'>,
+  { folder, marker, machineFile, address }: AgentWords,
+  { leaseFile, names, nodes }: Pick<StepPlace, 'leaseFile' | 'names' | 'nodes'>,
   command: readonly string[],
 ): string[] {
   return [
@@ -97,8 +98,8 @@ export function launchWords(
     ...['--lease', leaseFile],
     ...['--lease-seconds', String(LEASE_SECONDS)],
     ...['--marker', marker],
-    ...['--first', first.name],
-    ...['--address', first.address],
+    ...['--nodes', nodes.join(',')],
+    ...['--address', address],
     ...['--machine', machineFile],
     ...['--keep', names.join(',')],
     '--',
@@ -122,13 +123,13 @@ export function slurmCommands(
     folder: `${files.directory}/agents`,
     marker: 'MARKER',
     machineFile: files.machineFile,
-    first: { name: 'FIRST_NODE', address: 'ITS_ADDRESS' },
+    address: 'ITS_ADDRESS',
   }
   const others = Array.from({ length: launch.nodes - 1 }, (_, index) => `NODE_${index + 2}`)
   const nodes = ['FIRST_NODE', ...others]
   const step = stepCommand(
     { ...place, jobId: 'JOB', nodes, names },
-    launchWords(words, { leaseFile, names }, command),
+    launchWords(words, { leaseFile, names, nodes }, command),
   )
   return isFirst ? [allocationCommand(experiment, place, `${folder}/job.txt`), step] : [step]
 }

@@ -1,21 +1,20 @@
 // What may end a launch on a real Slurm, each with who is left, what the verdict says, and how --resume goes on.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
 import { processesIn } from '../harness/processes.ts'
 import {
   hold,
   isEmpty,
-  isInQueue,
   isOver,
   jobOf,
   letGo,
   onNodes,
-  PATIENCE,
   processesWith,
   ranksOf,
   slurm,
   start,
+  variablesOf,
 } from './on-cluster.ts'
 
 /** Block 1 is done, and the first launch of block 2 waits with its ranks. */
@@ -105,20 +104,24 @@ describe.concurrent('a launch ends', () => {
     expect(again).toMatchObject({ exitCode: 0 })
   })
 
-  it('a node that is lost is not seen empty, and nothing more is launched', async () => {
+  it('with a node that is lost, which is not seen empty, and nothing more is launched', async () => {
     const { folder, running, job } = await inBlock2({ launch: { slurm: { partition: 'lossy' } } })
-    const [daemon] = processesWith('slurmd -N n20 ')
-    process.kill(daemon ?? Number.NaN, 'SIGKILL')
+    const agent = processesWith('agent.py launch').find((pid) =>
+      variablesOf(pid).includes('SLURMD_NODENAME=n20'),
+    )
+    for (const pid of [processesWith('slurmd -N n20 ')[0], agent]) process.kill(pid ?? Number.NaN, 'SIGKILL')
     try {
       const { stderr } = await running.ended
-      expect(stderr).toMatch(/one of its nodes failed/)
-      const { outcomes } = await readResult(folder)
+      expect(stderr).toMatch(/one of its nodes failed.*node n20 is not seen empty/)
+      const { outcomes, verdict } = await readResult(folder)
       expect(outcomes.map(({ status }) => status)).toEqual(['finished', 'finished', 'cancelled', 'not-run'])
+      expect(verdict.reason).toContain('node n20 is not seen empty')
+      // Its reaper, which has outlived it, ends the ranks.
       await isEmpty(folder)
+      await isOver(job)
     } finally {
       await slurm('slurmd', '-N', 'n20', '-f', process.env.SLURM_CONF ?? '')
     }
-    await vi.waitUntil(async () => !(await isInQueue(job)), PATIENCE)
   })
 
   it('by Ctrl-C, with 130 and an allocation that is given back', async () => {

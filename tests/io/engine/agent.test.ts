@@ -20,12 +20,7 @@ interface Agent {
 
 async function anAgent(
   command: readonly string[],
-  {
-    node = 'n1',
-    rank = 0,
-    leaseSeconds = 60,
-    folder,
-  }: { node?: string; rank?: number; leaseSeconds?: number; folder?: string } = {},
+  { node = 'n1', leaseSeconds = 60, folder }: { node?: string; leaseSeconds?: number; folder?: string } = {},
 ): Promise<Agent> {
   const place = folder ?? (await aFolder())
   await mkdir(join(place, 'agents'), { recursive: true })
@@ -41,7 +36,7 @@ async function anAgent(
     lease,
     'lease-seconds': String(leaseSeconds),
     marker: MARKER,
-    first: 'n1',
+    nodes: 'n1,n2',
     address: '127.0.0.1',
     machine: join(place, 'machine.jsonl'),
     keep: 'PATH,KEPT',
@@ -54,7 +49,6 @@ async function anAgent(
       KEPT: 'kept',
       SECRET: 'x',
       SLURMD_NODENAME: node,
-      SLURM_NODEID: String(rank),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -122,7 +116,7 @@ describe('an agent', () => {
 
   test('of another node meets at the port that the first has found', async () => {
     const command = ['sh', '-c', 'echo "$0 $1" > rank-$0', '{node_rank}', '{rdzv_endpoint}']
-    const second = await anAgent(command, { node: 'n2', rank: 1 })
+    const second = await anAgent(command, { node: 'n2' })
     const first = await anAgent(command, { folder: second.folder })
     expect(await Promise.all([endOf(first), endOf(second)])).toEqual([0, 0])
     const [port] = (await first.said()).flatMap((line) => /^port (\d+)$/.exec(line)?.[1] ?? [])
@@ -131,7 +125,7 @@ describe('an agent', () => {
   })
 
   test('of another node stops waiting for a first one that never comes', async () => {
-    const agent = await anAgent(['true', '{rdzv_endpoint}'], { node: 'n2', rank: 1 })
+    const agent = await anAgent(['true', '{rdzv_endpoint}'], { node: 'n2' })
     await until(agent, 'starting')
     await agent.renew('-')
     await endOf(agent)

@@ -38,6 +38,8 @@ NODE_VARIABLE = "SPEEDPROOF_NODE"
 # Slurm says by these which devices of the node are ours.
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 POLL_SECONDS = 0.2
+# Every node of every launch asks the file system this often.
+LEASE_POLL_SECONDS = 0.5
 ALIVE_SECONDS = 5.0
 HOLD_POLL_SECONDS = 1.0
 # The agents of a launch end first: the end of the allocation would kill them amid their work.
@@ -66,15 +68,19 @@ class Lease:
     def __init__(self, path: str, seconds: float) -> None:
         self.path, self.seconds = Path(path), seconds
         self.text, self.changed_at = b"", time.monotonic()
+        self.read_at = 0.0
 
     def read(self) -> str | None:
         """Who may run now; None for a lease that nobody has renewed in time."""
-        # Opened each time: that is when a network file system looks for what others have written.
-        with contextlib.suppress(OSError):
-            text = self.path.read_bytes()
-            if text != self.text:
-                self.text, self.changed_at = text, time.monotonic()
-        if time.monotonic() - self.changed_at > self.seconds:
+        now = time.monotonic()
+        if now - self.read_at > LEASE_POLL_SECONDS:
+            self.read_at = now
+            # Opened each time: that is when a network file system looks for what others have written.
+            with contextlib.suppress(OSError):
+                text = self.path.read_bytes()
+                if text != self.text:
+                    self.text, self.changed_at = text, now
+        if now - self.changed_at > self.seconds:
             return None
         words = self.text.decode(errors="replace").split()
         # Half written, it tells nothing yet.
@@ -137,14 +143,16 @@ def launch_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--lease", required=True)
     parser.add_argument("--lease-seconds", type=float, required=True)
     parser.add_argument("--marker", required=True)
-    parser.add_argument("--first", required=True, help="name of the node with rank 0")
-    parser.add_argument("--address", required=True, help="where the others reach it")
+    parser.add_argument("--nodes", required=True, help="names in the order of their ranks")
+    parser.add_argument("--address", required=True, help="where the first node is reached")
     parser.add_argument("--machine", required=True, help="file for what is seen of the first node's GPUs")
     parser.add_argument("--keep", default="", help="environment variables that the ranks may see")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
-    options.node = os.environ.get("SLURMD_NODENAME", "")
-    options.rank = int(os.environ.get("SLURM_NODEID", "0"))
+    nodes = options.nodes.split(",")
+    options.node, options.first = os.environ["SLURMD_NODENAME"], nodes[0]
+    # As SLURM_NODEID, unless Slurm has put the nodes of the step into another order.
+    options.rank = nodes.index(options.node)
     return options
 
 

@@ -35,6 +35,8 @@ export interface Step {
 }
 
 const POLL_MILLISECONDS = 100
+/** With many nodes their files are read less often. */
+const POLL_MILLISECONDS_PER_NODE = 20
 /** An agent gives its ranks 3 s, and its reaper surrenders after 30; the runner ends us 10 s after a cancel. */
 const PATIENCE_SECONDS = { 'after a cancel': 6, otherwise: 50 } as const
 const SRUN_SECONDS = 2
@@ -79,7 +81,7 @@ function startSrun({ launch, place, nodes, lease }: Step, marker: string, folder
   const [first] = nodes
   if (first === undefined) throw new Error('an allocation has a node')
   const machineFile = join(launch.directory, 'machine.jsonl')
-  const words = launchWords({ folder, marker, machineFile, first }, full, launch.command)
+  const words = launchWords({ folder, marker, machineFile, address: first.address }, full, launch.command)
   const [program = '', ...arguments_] = stepCommand(full, words)
   return spawn(program, arguments_, {
     cwd: '/',
@@ -125,7 +127,7 @@ async function watch(
       const reason = await loss()
       if (reason !== null) return steps.lost(`the allocation is over: ${reason}`, performance.now() / 1000)
     }
-    await sleep(POLL_MILLISECONDS)
+    await sleep(Math.max(POLL_MILLISECONDS, names.length * POLL_MILLISECONDS_PER_NODE))
   }
 }
 
