@@ -18,6 +18,7 @@ import { summarizeMachines } from './measure/machine.ts'
 import { UNWATCHED, type Watched } from './measure/machine-record.ts'
 import { withMachineMetrics } from './measure/metrics/machine-metrics.ts'
 import type { Launched, RunOutcome } from './measure/outcome.ts'
+import type { Profiles } from './measure/profile/profile.ts'
 import { NOT_REEVALUATED, type Reevaluation } from './measure/reevaluation.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from './measure/summary.ts'
 import { lookAt } from './plan/looks.ts'
@@ -33,6 +34,7 @@ export function assess(
   launched: readonly Launched[],
   watched: Watched = UNWATCHED,
   reevaluation: Reevaluation = NOT_REEVALUATED,
+  profiles: Profiles = null,
 ): Result {
   const { experiment, configs } = request
   const attempts = sortAttempts(launched, watched)
@@ -84,6 +86,7 @@ export function assess(
     curves: hasEqualWork(verdict) ? curvesOf(finishedOf(outcomes), warmUpStepsOf) : [],
     preflight: watched.preflight,
     machines,
+    profiles,
     machineChecks,
     verdict,
     measuredFloor:

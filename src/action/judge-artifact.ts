@@ -19,11 +19,11 @@ export async function judgeArtifact(
   resultFile: string,
 ): Promise<JudgedAgain> {
   let recorded = experiment
-  const { request, launched, watched, reevaluation } = await readRecorded(resultFile, (found) => {
+  const { request, launched, watched, reevaluation, profiles } = await readRecorded(resultFile, (found) => {
     recorded = found
     return experiment ?? found
   })
-  const result = assess(request, launched, watched, reevaluation)
+  const result = assess(request, launched, watched, reevaluation, profiles)
   const other = otherExperiment(request.experiment, recorded ?? request.experiment)
   const reasons = other.reasons.map((reason) => `${reason} than the experiment of ${branch} has`)
   return { result: { ...result, verdict: asInvalid(result.verdict, reasons) }, other }

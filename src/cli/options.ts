@@ -21,6 +21,7 @@ const OVERRIDE_HELP: Readonly<Record<OverrideName, string>> = {
   'price-per-gpu-hour': 'price of one GPU for an hour, for costs',
   'min-speedup':
     'required speedup, such as 3.0; its lower bound must reach it, unless the gate has evidence: point',
+  profile: 'trace a few steps of both variants at the end, and say what changed inside the step',
   'max-loss-delta': 'limit for the rise in held-out loss, such as 0.001; its upper bound must stay below',
 }
 
@@ -32,7 +33,8 @@ export interface Flags {
 }
 
 export function withOverrides(command: Command, names: readonly OverrideName[]): Command {
-  return names.reduce((extended, name) => extended.option(`--${name} <value>`, OVERRIDE_HELP[name]), command)
+  const wordOf = (name: OverrideName) => (name === 'profile' ? `--${name}` : `--${name} <value>`)
+  return names.reduce((extended, name) => extended.option(wordOf(name), OVERRIDE_HELP[name]), command)
 }
 
 /** One text for each time that the option is given. */
@@ -77,6 +79,6 @@ export function callAgain(words: readonly string[], how: 'resume' | 'restart'): 
 export function overridesOf(flags: Flags) {
   const camel = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   return parseOverrides(
-    Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, Reflect.get(flags, camel(name)) ?? ''])),
+    Object.fromEntries(OVERRIDE_NAMES.map((name) => [name, String(Reflect.get(flags, camel(name)) ?? '')])),
   )
 }

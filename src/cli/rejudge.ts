@@ -11,7 +11,7 @@ export async function rejudge(resultFiles: readonly string[], flags: Flags): Pro
     const read = await readRecorded(file, (recorded) =>
       withGates(recorded, flags.gates ?? null, overridesOf(flags)),
     )
-    results.push(assess(read.request, read.launched, read.watched, read.reevaluation))
+    results.push(assess(read.request, read.launched, read.watched, read.reevaluation, read.profiles))
   }
   return combine(results)
 }

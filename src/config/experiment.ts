@@ -180,6 +180,12 @@ export const experimentFile = mapping({
   data: dataSection.optional(),
   variants: mapping({ baseline: variant, optimized: variant }),
   design: designSection.prefault({}),
+  profile: z
+    .boolean()
+    .default(false)
+    .describe(
+      'One more launch of each variant at the end, traced for a few steps: the report then says what changed inside the step. It decides nothing.',
+    ),
   ladder: ladderSection
     .optional()
     .describe('For `speedproof ladder`: switches, each measured alone and on top of those before it.'),

@@ -50,6 +50,11 @@ export function repeatOf(run: PlannedRun): PlannedRun {
   return { ...run, id: `${run.id}-repeat`, repeats: run.id }
 }
 
+/** After all others, for the eye alone. */
+export function tracedRun(variant: Variant, seed: number): PlannedRun {
+  return { id: `traced-${variant}`, purpose: 'warm-up', variant, block: null, seed, repeats: null }
+}
+
 function order(block: number): readonly Variant[] {
   return block % 2 === 1 ? ['baseline', 'optimized'] : ['optimized', 'baseline']
 }

@@ -19,6 +19,8 @@ export interface RunFiles {
   readonly errorDirectory: string
   readonly logFile: string
   readonly machineFile: string
+  /** Of a traced launch: its traces and their summary. */
+  readonly profileDirectory: string
 }
 
 /** `python -m torch.distributed.run` is what `torchrun` is; this way it is the torch of the named interpreter. */

@@ -16,6 +16,7 @@ import { transportsSchema } from '../measure/machine/interconnect.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
+import type { Profiles } from '../measure/profile/profile.ts'
 import type { RunSummary } from '../measure/summary.ts'
 import type { PlannedRun } from '../plan/plan.ts'
 import type { Facts } from '../read/facts.ts'
@@ -73,6 +74,8 @@ export interface Result extends Request {
   readonly preflight: Preflight | null
   /** Of the finished runs that were watched. */
   readonly machines: readonly MachineSummary[]
+  /** Of the traced launches at the end: for the eye, nothing is judged by them. */
+  readonly profiles: Profiles
   readonly machineChecks: readonly MachineCheck[]
   readonly verdict: Verdict
   /** Of an A/A that passed. */

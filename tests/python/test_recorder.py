@@ -78,6 +78,9 @@ class TickingClock:
         self.now += 1.0
         return self.now
 
+    def has_passed(self, mark: float) -> bool:
+        return mark <= self.now
+
     def seconds(self, start: float, end: float) -> float:
         return end - start
 
@@ -102,6 +105,33 @@ def test_evaluation_and_checkpoint_belong_to_no_step(tmp_path: Path, monkeypatch
         recorder.step(1)
     seconds = [s for event in events_of(tmp_path) if event["event"] == "steps" for s in event["step_seconds"]]
     assert seconds == [1, 1, 2, 2, 6]
+
+
+class LateClock(TickingClock):
+    """A device that is so many marks behind the host."""
+
+    lag = True
+
+    def __init__(self, behind: int) -> None:
+        super().__init__()
+        self.behind = behind
+
+    def has_passed(self, mark: float) -> bool:
+        return mark <= self.now - self.behind
+
+
+@pytest.mark.parametrize(("behind", "reported_after"), [(0, 20), (3, 23), (1000, 40)])
+def test_steps_are_reported_as_soon_as_the_device_has_done_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: int, reported_after: int
+) -> None:
+    monkeypatch.setattr("speedproof.recorder.clock_for", lambda device: LateClock(behind))
+    with Recorder(tmp_path) as recorder:
+        recorder.start(model=torch.nn.Linear(1, 1))
+        steps = 0
+        while not any(event["event"] == "steps" for event in events_of(tmp_path)):
+            recorder.step(1)
+            steps += 1
+    assert steps == reported_after
 
 
 def test_unknown_is_left_out(tmp_path: Path) -> None:

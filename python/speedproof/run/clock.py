@@ -13,10 +13,11 @@ _imported = time.perf_counter()
 
 
 class Clock(Protocol):
-    # Steps that are kept back until their marks have surely passed, so that reading them waits for nothing.
+    # The host runs ahead of the device, so that to read a fresh mark costs a wait.
     lag: bool
 
     def mark(self) -> Any: ...
+    def has_passed(self, mark: Any) -> bool: ...
     def seconds(self, start: Any, end: Any) -> float: ...
 
 
@@ -25,6 +26,9 @@ class HostClock:
 
     def mark(self) -> float:
         return time.perf_counter()
+
+    def has_passed(self, mark: float) -> bool:
+        return True
 
     def seconds(self, start: float, end: float) -> float:
         return end - start
@@ -42,6 +46,9 @@ class CudaClock:
         event = torch.cuda.Event(enable_timing=True)
         event.record(torch.cuda.current_stream(self._device))
         return event
+
+    def has_passed(self, mark: torch.cuda.Event) -> bool:
+        return mark.query()
 
     def seconds(self, start: torch.cuda.Event, end: torch.cuda.Event) -> float:
         end.synchronize()

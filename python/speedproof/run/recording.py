@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from speedproof.profile.capture import Capture, capture_of_environment
 from speedproof.run.clock import Clock, clock_for
 from speedproof.run.events import EventWriter
 from speedproof.run.metrics_file import MetricsFile, write_reason
@@ -22,6 +23,8 @@ from speedproof.run.ranks import OneProcess, Ranks, Row
 # To write a window and to gather it from all ranks belongs to no step: of short steps it hides a part.
 LEAST_STEPS, MOST_STEPS = 20, 500
 WINDOW_SECONDS = 5.0
+# Speedproof holds step seconds against when they are reported, and the last ones come at once.
+STEPS_OF_A_LATE_REPORT = 2
 NO_STEP = (
     "no optimizer step was seen. A captured step, an optimizer of your own, or one that is not a "
     "torch.optim.Optimizer calls no hook: call speedproof.Recorder in the loop instead"
@@ -59,6 +62,7 @@ class Recording:
     _started: bool = False
     _end_rows: list[Row] | None = None
     _has_shared_end: bool = False
+    _capture: Capture | None = None
     is_over: bool = False
 
     def __post_init__(self) -> None:
@@ -70,6 +74,7 @@ class Recording:
             except FileExistsError:
                 self.is_over = True
                 raise
+        self._capture = capture_of_environment(self.device)
         _left_open.append((os.getpid(), self))
 
     @property
@@ -117,11 +122,22 @@ class Recording:
             self._spans.append((self._from, mark))
         self._steps.append(Step(self._spans, samples, _kept(loss), learning_rate, skipped))
         self._spans, self._from = [], mark
-        if len(self._steps) >= self._window + (LEAST_STEPS if self.clock.lag else 0):
+        if self._is_due():
             self._share(self._window)
             # Writing and gathering belong to no step. A GPU that is not waited for does not see the former.
             if is_now and (self.ranks.waits or not self.clock.lag):
                 self.restart()
+        if self._capture is not None:
+            self._capture.after_step()
+
+    def _is_due(self) -> bool:
+        late = len(self._steps) - self._window
+        if late < 0 or not self.clock.lag:
+            return late >= 0
+        if self.ranks.waits:  # all at the same step, whatever the device of each has done
+            return late >= STEPS_OF_A_LATE_REPORT
+        spans = self._steps[self._window - 1].spans
+        return late >= LEAST_STEPS or not spans or self.clock.has_passed(spans[-1][1])
 
     def between(self, event: str, **values: object) -> None:
         """An event after the steps so far."""
@@ -133,6 +149,8 @@ class Recording:
         if self.is_over or self._has_shared_end:
             return
         self._has_shared_end = True
+        if self._capture is not None:
+            self._capture.finish()
         while self._steps:
             self._share(min(len(self._steps), self._window))
         if self._shared == 0 and self._reason is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -53,17 +54,22 @@ def effective(
     model: torch.nn.Module | None,
     autocast: set[str],
 ) -> dict[str, str | bool]:
-    found: dict[str, str | bool] = {
-        "parameter_dtype": _names(str(parameter.dtype).removeprefix("torch.") for parameter in parameters),
-        "autocast": _names(autocast) or False,
-        "compiled": _is_compiled(model),
-        "float32_matmul_precision": _float32_matmul_precision(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    facts: dict[str, Callable[[], str | bool]] = {
+        "parameter_dtype": lambda: _names(str(p.dtype).removeprefix("torch.") for p in parameters),
+        "autocast": lambda: _names(autocast) or False,
+        "compiled": lambda: _is_compiled(model),
+        "float32_matmul_precision": _float32_matmul_precision,
+        "deterministic": torch.are_deterministic_algorithms_enabled,
     }
     if optimizers:
-        found["optimizer"] = _names(type(optimizer).__name__ for optimizer in optimizers)
-        for name in ("fused", "foreach"):
-            found[f"optimizer_{name}"] = _names(_kernel_setting(name, o) for o in optimizers)
+        facts["optimizer"] = lambda: _names(type(optimizer).__name__ for optimizer in optimizers)
+        facts["optimizer_fused"] = lambda: _names(_kernel_setting("fused", o) for o in optimizers)
+        facts["optimizer_foreach"] = lambda: _names(_kernel_setting("foreach", o) for o in optimizers)
+    found = {}
+    for name, read in facts.items():
+        # What cannot be read is unknown. It is no reason to end somebody's training.
+        with contextlib.suppress(Exception):
+            found[name] = read()
     return found
 
 
@@ -102,7 +108,7 @@ def _float32_matmul_precision() -> str:
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
-        # Set by torch's newer switch, as transformers does it, after which torch does not answer by the older.
+        # Set by torch's newer switch, as transformers does: then torch does not answer by the older.
         return str(torch.backends.cuda.matmul.fp32_precision)
 
 

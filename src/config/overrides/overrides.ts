@@ -21,6 +21,7 @@ export const overridesSchema = z.strictObject({
   'price-per-gpu-hour': z.number().exactOptional(),
   'min-speedup': z.number().exactOptional(),
   'max-loss-delta': z.number().exactOptional(),
+  profile: z.boolean().exactOptional(),
 })
 
 export type Overrides = Readonly<z.infer<typeof overridesSchema>>
@@ -38,6 +39,7 @@ const PARSERS = {
   'price-per-gpu-hour': positiveDecimal,
   'min-speedup': positiveDecimal,
   'max-loss-delta': positiveDecimal,
+  profile: trueOrFalse,
 } satisfies Record<OverrideName, (name: string, text: string) => Overrides[OverrideName]>
 
 export const OVERRIDE_NAMES = overridesSchema.keyof().options
@@ -55,7 +57,8 @@ export function parseOverrides(raw: Readonly<Record<string, string | undefined>>
 export function flagsOf(overrides: Overrides): string[] {
   return OVERRIDE_NAMES.flatMap((name) => {
     const value = overrides[name]
-    return value === undefined ? [] : [`--${name}`, String(value)]
+    if (value === undefined) return []
+    return value === true ? [`--${name}`] : [`--${name}`, String(value)]
   })
 }
 
@@ -98,6 +101,10 @@ function oneOf<Word extends string>(words: readonly Word[]): (name: string, text
   }
 }
 
+function trueOrFalse(name: string, text: string): boolean {
+  return oneOf(['true', 'false'])(name, text) === 'true'
+}
+
 /** A text that git could take for an option names no ref. */
 function gitRef(name: string, text: string): string {
   if (/^[^-\s][^\s]*$/.test(text)) return text
@@ -121,6 +128,7 @@ export function applyOverrides(experiment: Experiment, overrides: Overrides): Ex
   return {
     ...experiment,
     mode: overrides.mode ?? experiment.mode,
+    profile: overrides.profile ?? experiment.profile,
     launch: {
       ...launch,
       python: python ?? launch.python,

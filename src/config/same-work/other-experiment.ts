@@ -9,6 +9,7 @@ const HARMLESS = [
   'gates',
   'design',
   'ladder',
+  'profile',
   'launch.python',
   'launch.timeout_minutes',
   'launch.lock_minutes',

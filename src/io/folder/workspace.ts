@@ -91,6 +91,7 @@ export class Workspace {
       errorDirectory: join(folder, 'errors'),
       logFile: join(folder, 'log.txt'),
       machineFile: join(folder, 'machine.jsonl'),
+      profileDirectory: join(folder, 'profile'),
     }
   }
 

@@ -10,6 +10,7 @@ import { ConfigError } from '../../errors.ts'
 import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
 import type { MachineRecord, Watched } from '../../measure/machine-record.ts'
 import { type Launched, type LaunchRecord, type NotRunReason, outcomeOf } from '../../measure/outcome.ts'
+import type { Profiles } from '../../measure/profile/profile.ts'
 import type { Reevaluation } from '../../measure/reevaluation.ts'
 import { followsLook } from '../../plan/budget.ts'
 import { type PlannedRun, planRuns, repeatOf } from '../../plan/plan.ts'
@@ -17,6 +18,7 @@ import { readerOf } from '../../read/readers.ts'
 import { parseRecorded, type Recorded, type Request } from '../../record/result.ts'
 import { RECORD_LIMITS } from '../../text/bounded-json.ts'
 import { Workspace } from '../folder/workspace.ts'
+import { readProfiles } from '../profile/read-profiles.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
 import { parseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
@@ -31,6 +33,7 @@ export interface Reading {
   readonly launched: readonly Launched[]
   readonly watched: Watched
   readonly reevaluation: Reevaluation
+  readonly profiles: Profiles
 }
 
 /** Gives the experiment to judge by, which may ask for other gates or other runs than the recorded one. */
@@ -62,7 +65,8 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
     whyNotRun(experiment, plan, recorded),
   )
   const reevaluation = await readReevaluationFiles(recorded.reevaluation, workspace.evaluationFiles)
-  return { request: requestOf(recorded, experiment), launched, watched, reevaluation }
+  const profiles = await readProfiles(recorded.experiment, workspace)
+  return { request: requestOf(recorded, experiment), launched, watched, reevaluation, profiles }
 }
 
 /**

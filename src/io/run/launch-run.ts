@@ -32,6 +32,8 @@ import { packageVariables } from './python-package.ts'
 /** What a run trains. */
 export interface Training {
   readonly experiment: Experiment
+  /** Whether a few steps of it are traced. */
+  readonly isTraced?: boolean
   readonly place: VariantPlace
   readonly input: TrainerInput
 }
@@ -78,7 +80,7 @@ export async function launchRun(
 async function superviseRun(
   run: PlannedRun,
   files: RunFiles,
-  { experiment, input, place: { workingDirectory, python } }: Training,
+  { experiment, input, isTraced, place: { workingDirectory, python } }: Training,
   workspace: Workspace,
   { cancelled, progress, machine, engine, onStart }: RunHooks,
 ): Promise<LaunchRecord> {
@@ -91,9 +93,10 @@ async function superviseRun(
   const program = programOf(experiment)
   const cacheState = await watchCache(cacheDirectory)
   const before = await hashSources(program, workingDirectory, resultsDirectory)
+  const reader = readerOf(experiment.metrics)
   const environment = {
     ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
-    ...packageVariables(readerOf(experiment.metrics), files.directory, named),
+    ...packageVariables(reader, files.directory, named, isTraced ? files.profileDirectory : null),
   }
   const { nodes, nproc_per_node } = experiment.launch
   const nccl = await askNccl(files.directory, nodes * nproc_per_node, environment)
@@ -101,7 +104,6 @@ async function superviseRun(
   const ended = new AbortController()
   await using sampler = await machine.watch(files.machineFile)
   // The live view is a courtesy: no trouble of it ends a training.
-  const reader = readerOf(experiment.metrics)
   const reportTimes = new ReportClock()
   const followers = [progress, sampler, reportTimes]
   const watched = watchMetrics(files, reader, followers, ended.signal).catch(() => {})

@@ -1,5 +1,5 @@
 // Runs one experiment: does what nextStep says until it says stop, and saves after each launch.
-
+import { VARIANTS } from '../../config/experiment.ts'
 import { RunError } from '../../errors.ts'
 import { nextStep } from '../../judge/next-step.ts'
 import { sortAttempts, withUnlaunched } from '../../judge/repeat.ts'
@@ -12,6 +12,7 @@ import type { Request, Result } from '../../record/result.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Opened } from '../load/resume.ts'
 import type { ExaminedMachine } from '../machine/take-machine.ts'
+import { profileVariants } from '../profile/profile-variants.ts'
 import { dataHashes, hashData } from './data-hash.ts'
 import { launchRun, type RunHooks } from './launch-run.ts'
 import { reevaluate } from './reevaluate.ts'
@@ -59,7 +60,7 @@ export async function runAll(
         const seen = { ...request, data: await dataAtEnd() }
         const result = assessed(step.reason, evaluated?.reevaluation, seen)
         await workspace.save(result)
-        return { result, problem: problemOf(engine) }
+        return { result: await withProfiles(result), problem: problemOf(engine) }
       }
       if (step.status === 'evaluate') evaluated = await evaluate(step.runIds, step.reason)
       else await perform(step.run)
@@ -73,6 +74,15 @@ export async function runAll(
     const watched = machine.seen
     const { due } = sortAttempts(done, watched)
     return assess(asked, withUnlaunched(plan, done, due, reason), watched, reevaluation)
+  }
+
+  /** Once all is judged and saved, so that nothing can be lost by it. */
+  async function withProfiles(result: Result): Promise<Result> {
+    if (!experiment.profile || cancelled.aborted || engine.lost() !== null || !hasBoth(result)) return result
+    const profiles = await profileVariants({ request, places, inputs, workspace }, hooks)
+    const profiled = { ...result, profiles }
+    await workspace.save(profiled)
+    return profiled
   }
 
   async function dataAtEnd(): Promise<DataHashes | null> {
@@ -105,6 +115,11 @@ export async function runAll(
     const reevaluation = await reevaluate(experiment, runIds, workspace, places.baseline, hooks)
     return { after, reevaluation }
   }
+}
+
+/** A training that does not run cannot be traced. */
+function hasBoth({ runs }: Result): boolean {
+  return VARIANTS.every((variant) => runs.some((run) => run.variant === variant))
 }
 
 function asError(error: unknown): Error {

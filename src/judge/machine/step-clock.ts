@@ -17,6 +17,9 @@ const MAX_REST = 0.05
 /** In less, a look that comes late on a busy machine would be a large part. */
 const MIN_REST_SECONDS = 10
 
+/** A trainer that does not wait for its GPU at each step tells a step when it has started the next ones. */
+const LATE_STEPS = 2
+
 /** Reports are looked for this often (launch-run.ts), so that a first one may be seen so much too late. */
 const LOOK_SECONDS = 0.5
 
@@ -68,12 +71,13 @@ function spanOf(
   if (first === undefined || last === undefined || last.last_step <= first.last_step) return null
   const passed = last.seconds - first.seconds
   const claimed = sumOf(seconds.slice(first.last_step, last.last_step))
+  const lateSeconds = (LATE_STEPS * claimed) / (last.last_step - first.last_step)
   const isBetween = (step: number | null) => step !== null && step >= first.last_step && step < last.last_step
   const otherSeconds = sumOf(
     [...evaluations, ...phases].map((event) => (isBetween(event.step) ? (event.seconds ?? 0) : 0)),
   )
   return {
-    excess: claimed / (passed + LOOK_SECONDS) - 1,
+    excess: claimed / (passed + LOOK_SECONDS + lateSeconds) - 1,
     rest: passed < MIN_REST_SECONDS ? 0 : 1 - (claimed + otherSeconds + LOOK_SECONDS) / passed,
   }
 }

@@ -9,6 +9,7 @@ import { machineSection } from './machine.ts'
 import { meaningsSection } from './meanings.ts'
 import { provenanceSection } from './provenance.ts'
 import { reproduceSection } from './reproduce.ts'
+import { stepChangeSection } from './step-change.ts'
 import { gateTableSection, mustKnowSection, verdictSection, warningsSection } from './verdict.ts'
 
 export const SECTIONS: readonly Section[] = [
@@ -17,6 +18,7 @@ export const SECTIONS: readonly Section[] = [
   mustKnowSection,
   warningsSection,
   meaningsSection,
+  stepChangeSection,
   curvesSection,
   checksSection,
   machineSection,

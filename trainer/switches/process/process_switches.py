@@ -15,6 +15,7 @@ from trainer.errors import Diverged
 from trainer.process.world import World
 from trainer.switches.process.memory_cleanup import MemoryCleanup
 from trainer.switches.process.nccl import observed_nccl
+from trainer.switches.process.outside_trace import outside_trace
 from trainer.switches.process.trace import Trace
 
 
@@ -34,6 +35,7 @@ class ProcessSwitches:
         self.metric_reads, self.updates_read = speed.metric_reads, 0
         self.cleanup = MemoryCleanup(speed.memory_cleanup_updates)
         self.trace = Trace(speed.trace_updates, steps, out, world.rank)
+        self.outside_trace = outside_trace(world.device)
 
     def before(self) -> None:
         self.trace.before()
@@ -51,6 +53,8 @@ class ProcessSwitches:
 
     def after(self) -> None:
         self.trace.after()
+        if self.outside_trace is not None:
+            self.outside_trace.after_step()
         self.cleanup.settle()
 
     def effective(self) -> dict[str, str | int]:
@@ -72,6 +76,8 @@ class ProcessSwitches:
         torch.autograd.set_detect_anomaly(False)
         self.cleanup.close()
         self.trace.close()
+        if self.outside_trace is not None:
+            self.outside_trace.finish()
 
 
 @contextmanager
