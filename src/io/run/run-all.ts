@@ -78,7 +78,8 @@ export async function runAll(
 
   /** Once all is judged and saved, so that nothing can be lost by it. */
   async function withProfiles(result: Result): Promise<Result> {
-    if (!experiment.profile || cancelled.aborted || engine.lost() !== null || !hasBoth(result)) return result
+    const isOver = cancelled.aborted || engine.lost() !== null
+    if (!experiment.profile || isOver || !hasBoth(result)) return result
     const profiles = await profileVariants({ request, places, inputs, workspace }, hooks)
     const profiled = { ...result, profiles }
     await workspace.save(profiled)
