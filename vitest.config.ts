@@ -29,7 +29,10 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['tests/**/*.test.ts'],
-          exclude: ['tests/act/**', 'tests/examples/**', 'tests/slurm/**', ...PROCESSES],
+          exclude: [
+            ...['tests/act/**', 'tests/browser/**', 'tests/dstack/**', 'tests/examples/**', 'tests/slurm/**'],
+            ...PROCESSES,
+          ],
           // They share nothing but the modules they import, which is half of their time.
           isolate: false,
           maxWorkers: 2,

@@ -7,6 +7,9 @@ import { lintProse, problemsOf } from './prose/rules.ts'
 const root = join(import.meta.dirname, '..')
 const DOCUMENTS = ['{README,CHANGELOG,CONTRIBUTING,ARCHITECTURE,SECURITY}.md', 'docs/**/*.md']
 
+/** Generated, and a style sheet. */
+const NO_PROSE = ['src/report/html/bundled.ts', 'src/report/html/style.ts']
+
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const files = (patterns: string | string[]) => globSync(patterns, { cwd: root }).sort()
 
@@ -15,7 +18,9 @@ for (const path of files(DOCUMENTS)) {
   for (const { line, message } of await lintProse(read(path))) found.push(`${path}:${line}: ${message}`)
 }
 const messages = [
-  ...files('src/**/*.ts').flatMap((path) => messagesOfTypeScript(path, read(path))),
+  ...files('src/**/*.ts')
+    .filter((path) => !NO_PROSE.includes(path))
+    .flatMap((path) => messagesOfTypeScript(path, read(path))),
   ...messagesOfPython(files('trainer/**/*.py')),
 ]
 const descriptions = messagesOfAction('action.yml', read('action.yml'))

@@ -7,6 +7,7 @@ import { checkCompileCaches } from './judge/machine/compile-cache.ts'
 import { checkInterconnect } from './judge/machine/interconnect.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { asInvalid, withMachine } from './judge/machine/machine-verdict.ts'
+import { checkNeighbours } from './judge/machine/rented.ts'
 import { checkStepClock } from './judge/machine/step-clock.ts'
 import { leastDeviation } from './judge/noise/least-deviation.ts'
 import { chooseFloor, noiseKeyOf, trainingHash } from './judge/noise/noise-floor.ts'
@@ -54,6 +55,7 @@ export function assess(
     checkCompileCaches(attempts.counting),
     ...checkRepeats(attempts),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),
+    ...checkNeighbours(watched.preflight),
   ]
   const measuredBlocks = new Set(runs.filter(isMeasured).map(({ block }) => block)).size
   const keyOf = (variant: Variant) =>

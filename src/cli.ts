@@ -5,6 +5,8 @@ import './io/system/require-node.ts'
 import { Command } from 'commander'
 import { addAnalyze } from './cli/analyze.ts'
 import { addCheck } from './cli/check.ts'
+import { addCloud } from './cli/cloud/cloud.ts'
+import { addCloudPlan } from './cli/cloud/plan.ts'
 import { addDoctor } from './cli/doctor.ts'
 import { exitCodeOf } from './cli/exit-code.ts'
 import { addInit } from './cli/init.ts'
@@ -35,8 +37,13 @@ for (const addCommand of [
   addLadder,
   addCheck,
   addDoctor,
+  addCloudWithPlan,
 ])
   addCommand(program)
+
+function addCloudWithPlan(to: Command): void {
+  addCloud(to, addCloudPlan)
+}
 
 outliveReaders()
 try {

@@ -12,7 +12,7 @@ const LINE = ['config', 'plan', 'read', 'measure', 'judge', 'record', 'report']
 /** The run stage and what it stands on. The rest of io/ shows what the report says. */
 const RUN = '{process,machine,revisions,run,system}'
 /** Entries and the ladder's own effects: they may import any stage. */
-const ENTRIES = ['action', 'cli', 'init', 'io', 'ladder']
+const ENTRIES = ['action', 'cli', 'cloud', 'init', 'io', 'ladder']
 
 const places: readonly (readonly [files: string, mayImport: readonly string[]])[] = [
   ...SHARED.map((place) => [under(place), SHARED] as const),
@@ -20,6 +20,7 @@ const places: readonly (readonly [files: string, mayImport: readonly string[]])[
   ...LINE.map((stage, index) => [under(stage), [...SHARED, ...upTo(index), 'ladder/config.ts']] as const),
   ['ladder/{!(main),report/*}.ts', [...SHARED, ...LINE, 'ladder']],
   [under('init'), [...SHARED, 'config', 'init']],
+  [under('cloud'), [...SHARED, 'cloud']],
   ['assess.ts', [...SHARED, ...LINE.slice(0, -1)]],
   [`io/${RUN}/**/*.ts`, [...SHARED, ...LINE.slice(0, -1), 'io']],
 ]

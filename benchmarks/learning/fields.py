@@ -41,6 +41,6 @@ def _of_task(model: LatentPdeOperator, pairs) -> list[Example]:
     chosen = np.linspace(0, len(pairs.table) - 1, EXAMPLES + 2).astype(int)[1:-1]
     batch, units = pairs.read(chosen), pairs.target_units(chosen)
     predicted = model(pairs.task.name, batch.field, batch.condition)
-    given = batch.field if pairs.task.steady else physical(batch.field, *units)
+    given = batch.field if pairs.task.steady else physical(batch.field[:, : len(pairs.task.target)], *units)
     fields = (given, physical(batch.next_field, *units), physical(predicted, *units))
     return [Example(pairs.task.name, *(part[n, 0].numpy() for part in fields)) for n in range(len(chosen))]

@@ -34,7 +34,7 @@ class ConditionedFno(nn.Module):
     def __init__(self, pairs: MappedPairs, grid: tuple[int, ...]) -> None:
         super().__init__()
         self.pairs = min(PAIRS, len(pairs.table))
-        channels = len(pairs.task.state) + condition_size(pairs.tasks)
+        channels = len(pairs.task.given) + condition_size(pairs.tasks)
         modes = tuple(min(n, points // 2) for n, points in zip(MODES[len(grid)], grid, strict=True))
         self.fno = FNO(
             n_modes=modes,

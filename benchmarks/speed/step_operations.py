@@ -141,7 +141,7 @@ def _batch(config: Config) -> Batch:
     ]
     return Batch(
         torch.zeros(pairs, dtype=torch.long),
-        tuple(torch.empty(size, len(task.state), *grid) for size, task, grid in tasks),
+        tuple(torch.empty(size, len(task.given), *grid) for size, task, grid in tasks),
         tuple(torch.empty(size, len(task.target), *grid) for size, task, grid in tasks),
         torch.empty(pairs, condition_size(config.data.tasks)),
     )

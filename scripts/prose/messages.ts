@@ -20,17 +20,21 @@ interface Node {
   readonly operator?: string
   readonly left?: Node
   readonly right?: Node
+  readonly name?: string
+  readonly tag?: Node
+  readonly quasi?: Node
+  readonly expressions?: readonly Node[]
   readonly quasis?: readonly { readonly value: { readonly cooked: string } }[]
 }
 
 export function messagesOfTypeScript(path: string, source: string): Message[] {
   const messages: Message[] = []
   const search = (node: Node) => {
-    const text = textOf(node)
-    if (text !== undefined && isMessage(text)) {
+    const markup = markupOf(node)
+    const texts = markup === undefined ? [textOf(node) ?? ''] : textOf(markup)?.split(TAG)
+    for (const text of (texts ?? []).filter(isMessage))
       messages.push({ path, line: lineAt(source, node.start), text })
-    }
-    for (const child of childrenOf(node)) search(child)
+    for (const child of markup === undefined ? childrenOf(node) : (markup.expressions ?? [])) search(child)
   }
   search(parseAst(source, { lang: 'ts' }) as unknown as Node)
   return messages
@@ -53,6 +57,13 @@ export function messagesOfAction(path: string, source: string): Message[] {
     },
   })
   return messages
+}
+
+const TAG = /<[^>]*>/
+
+/** Of a template of HTML, whose texts stand between its tags. */
+function markupOf({ type, tag, quasi }: Node): Node | undefined {
+  return type === 'TaggedTemplateExpression' && tag?.name === 'html' ? quasi : undefined
 }
 
 const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length

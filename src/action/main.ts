@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { INPUT_NAMES, type MeasureInputs, parseActionInputs } from '../config/overrides/action-inputs.ts'
 import { ConfigError } from '../errors.ts'
 import type { CombinedFolder } from '../io/folder/combined-folder.ts'
+import { PAGE, savePage } from '../io/folder/workspace.ts'
 import { readRawInputs } from '../io/github/action-inputs.ts'
 import { type ArtifactOutcome, uploadArtifact } from '../io/github/artifact/artifact.ts'
 import { restoreCommandFiles, watchCommandFiles } from '../io/github/command-files.ts'
@@ -19,7 +20,10 @@ import { cancelOnSignals } from '../io/system/cancel.ts'
 import { asInvalid } from '../judge/machine/machine-verdict.ts'
 import { main } from '../main.ts'
 import { type Combined, combine, isCombinedNeutral } from '../record/combined.ts'
+import type { Links } from '../report/github/sections.ts'
 import { announceCombined, announceShown, printLines, setInvalid, setOutputs, warn } from './announce.ts'
+import { makePageApart } from './judge-apart.ts'
+import { type MadePage, pageOf, publishPage } from './page.ts'
 import { artifactNameOf, placeOf, whyNotShown } from './place.ts'
 import { ALLOCATION_STATE, MARKER_STATE, WORKTREES_STATE } from './post.ts'
 import { runReportJob } from './report-job.ts'
@@ -96,7 +100,7 @@ async function runMeasureJob(inputs: MeasureInputs): Promise<boolean> {
       interference: commandFilesTouched,
       publish: async (finished, folder) => {
         const endProgress = async () => await live?.close(cancelled)
-        ;({ isAccepted, isValid } = await publish(finished, folder, inputs, endProgress))
+        ;({ isAccepted, isValid } = await publish(finished, folder, inputs, { endProgress, cancelled }))
         saveFinished()
       },
     },
@@ -153,19 +157,27 @@ async function publish(
   combined: Combined,
   folder: CombinedFolder,
   inputs: MeasureInputs,
-  endProgress: () => Promise<void>,
+  { endProgress, cancelled }: { endProgress: () => Promise<void>; cancelled: AbortSignal },
 ): Promise<{ isAccepted: boolean; isValid: boolean }> {
   announceCombined(combined)
-  const artifact = await upload(combined, folder, inputs)
+  const name = artifactNameOf(combined.name, inputs)
+  const page = name === null ? null : await makePage(combined, folder, cancelled)
+  const artifact = await upload(name, folder, page?.status === 'made')
   if (artifact.status === 'uploaded') warnLeftOut(artifact.leftOut)
   else if (inputs.artifactName === null)
     printLines('no artifact was uploaded, because artifact-name is "none"')
   else warn('artifact', artifact.reason)
+  // What keeps the artifact from being uploaded, keeps the page from it too.
+  const link =
+    artifact.status === 'uploaded' && page !== null && name !== null ? await publishPage(page, name) : null
+  if (link !== null && link.status !== 'uploaded') warn('HTML report', link.reason)
   await endProgress()
   const artifactUrl = artifact.status === 'uploaded' ? artifact.url : null
   // Upload, comment and check take their time.
   const shown = invalidIfLate(combined)
-  const published = await showOnGitHub(shown, artifactUrl, inputs)
+  // A verdict that does not hold any more is not linked.
+  const links = { artifactUrl, page: shown === combined ? link : null }
+  const published = await showOnGitHub(shown, links, inputs)
   const told = invalidIfLate(shown)
   setOutputs(told, folder, { ...published, artifactUrl })
   return { isAccepted: published?.isAccepted === true, isValid: told === combined }
@@ -180,19 +192,36 @@ function warnLeftOut(leftOut: readonly { path: string; reason: string }[]): void
 }
 
 async function upload(
-  combined: Combined,
+  name: string | null,
   folder: CombinedFolder,
-  inputs: MeasureInputs,
+  hasPage: boolean,
 ): Promise<ArtifactOutcome> {
-  const name = artifactNameOf(combined.name, inputs)
   if (name === null) return { status: 'not-uploaded', reason: 'not in a workflow' }
-  return uploadArtifact(name, folder.directory, await folder.artifactFiles())
+  const files = await folder.artifactFiles()
+  return uploadArtifact(name, folder.directory, hasPage ? [...files, PAGE] : files)
+}
+
+/** From the files, as anybody would make it again; a cancelled step has no time for it. */
+async function makePage(
+  { verdict }: Combined,
+  { directory, resultFiles }: CombinedFolder,
+  cancelled: AbortSignal,
+): Promise<MadePage> {
+  if (cancelled.aborted) return { status: 'not-made', reason: 'the step was cancelled' }
+  const page = await makePageApart(resultFiles)
+  if (page.status === 'not-made') return page
+  if (page.verdict !== verdict)
+    return { status: 'not-made', reason: 'the recorded files changed after the verdict' }
+  return await pageOf(async () => {
+    await savePage(directory, page.text)
+    return page
+  })
 }
 
 /** Null where this job shows nothing there. */
 async function showOnGitHub(
   combined: Combined,
-  artifactUrl: string | null,
+  links: Links,
   inputs: MeasureInputs,
 ): Promise<Published | null> {
   const place = placeOf(combined.name, inputs)
@@ -200,7 +229,7 @@ async function showOnGitHub(
     printLines(`no comment and no check: ${whyNotShown(readWorkflowRun(), inputs)}`)
     return null
   }
-  const published = await publishCombined(await withPresentHead(place), combined, artifactUrl)
+  const published = await publishCombined(await withPresentHead(place), combined, links)
   for (const reason of published.warnings) warn('acceptance', reason)
   announceShown(published)
   return published

@@ -35,9 +35,11 @@ import {
   measuredRevisionSection,
   unjudgedSection,
 } from '../report/github/judged-again.ts'
+import type { Links } from '../report/github/sections.ts'
 import { announceCombined, announceShown, setOutputs, setUrls, warn } from './announce.ts'
 import { compareConfigs } from './compare-configs.ts'
-import { judgeApart } from './judge-apart.ts'
+import { judgeWithPage } from './judge-apart.ts'
+import { publishPage } from './page.ts'
 
 /** An archive of some hundred MB takes its time. */
 const DOWNLOAD_PATIENCE = { attempts: 3, firstDelayMs: 2000, totalMs: 5 * 60_000 }
@@ -105,7 +107,7 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
     refuseSurrounding(out, resolve(inputs.workingDirectory))
     const workspace = await Workspace.fresh(out)
     const artifact = await fetchResult(inputs, target, experiment, workspace)
-    const { result, other } = await judgeApart({
+    const { result, other, page } = await judgeWithPage({
       experiment,
       branch: target.base.branch,
       resultFile: workspace.resultFile,
@@ -123,7 +125,10 @@ async function reportMeasurement(inputs: ReportInputs): Promise<boolean> {
       ...changedExperimentSection(target.base, other.changes),
       judgedBySection(target.base, artifact.name),
     ]
-    return await publishJudged(target, artifact, result, notes, workspace)
+    const link = await publishPage(page, pageName(inputs, experiment))
+    if (link.status !== 'uploaded') warn('HTML report', link.reason)
+    const links = { artifactUrl: artifact.url, page: link }
+    return await publishJudged(target, links, result, notes, workspace)
   } catch (error) {
     // Whatever went wrong, an older check must not stay green.
     if (error instanceof ConfigError || error instanceof RunError)
@@ -188,9 +193,14 @@ function unknownAttempt(job: string, runId: number): RunError {
   )
 }
 
+/** Of this run and this attempt: what the measuring job has uploaded is not ours. */
+function pageName({ measureJob: job, leg }: ReportInputs, { name: experiment }: Experiment): string {
+  return artifactName({ experiment, job, leg, attempt: Number(process.env.GITHUB_RUN_ATTEMPT ?? 1) })
+}
+
 async function publishJudged(
   { place }: ReportTarget,
-  artifact: FoundArtifact,
+  links: Links,
   result: Result,
   notes: readonly CommentSection[],
   workspace: Workspace,
@@ -198,7 +208,7 @@ async function publishJudged(
   await workspace.save(result)
   const combined = combine([result])
   announceCombined(combined)
-  const published = await publishCombined(place, combined, artifact.url, notes)
+  const published = await publishCombined(place, combined, links, notes)
   for (const reason of published.warnings) warn('acceptance', reason)
   const isShown = announceShown(published)
   const folder = { resultFiles: [workspace.resultFile], reportFile: workspace.reportFile }

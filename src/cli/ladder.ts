@@ -5,11 +5,13 @@ import { positiveDecimal } from '../config/overrides/overrides.ts'
 import { parseSetFlags } from '../config/overrides/set-flags.ts'
 import { numberTextsOfFlags } from '../config/parse/number-texts.ts'
 import { ConfigError } from '../errors.ts'
+import { writeReport } from '../io/folder/html-report.ts'
 import { ProgressView } from '../io/run/progress.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import type { LadderJob } from '../ladder/io/job.ts'
 import { readLadder } from '../ladder/io/ladder-file.ts'
 import { type LadderOutcome, runLadder } from '../ladder/main.ts'
+import { renderLadderPage } from '../ladder/report/html.ts'
 import { renderLadderTerminal } from '../ladder/report/report.ts'
 import { EXIT_CANCELLED, EXIT_CODES } from './exit-code.ts'
 import {
@@ -29,6 +31,7 @@ interface LadderFlags extends Flags {
   readonly set: readonly string[]
   readonly show?: string
   readonly rungs?: string
+  readonly html?: string
 }
 
 export function addLadder(program: Command): void {
@@ -49,20 +52,30 @@ export function addLadder(program: Command): void {
     )
     .option('--rungs <names>', 'measure only these rungs, such as bf16,cuda-graph')
     .option('--show <file>', 'print the tables of this ladder.json; runs nothing')
+    .option('--html <file>', 'with --show, write its HTML report into this file instead')
     .action(ladder)
 }
 
 async function ladder(experiment: string | undefined, flags: LadderFlags, command: Command): Promise<void> {
-  if (flags.show === undefined) return await measure(experiment, flags)
+  if (flags.show === undefined) {
+    if (flags.html !== undefined)
+      throw new ConfigError('--html: got a file without --show. Add --show ladder.json')
+    return await measure(experiment, flags)
+  }
   refuseOtherInputs(experiment, command)
-  console.log(renderLadderTerminal(await readLadder(flags.show)))
+  const record = await readLadder(flags.show)
+  if (flags.html === undefined) console.log(renderLadderTerminal(record))
+  else {
+    await writeReport(flags.html, renderLadderPage(record))
+    console.log(`Report: ${flags.html}`)
+  }
 }
 
 /** The tables come from the file alone; an experiment or another option would have no effect. */
 function refuseOtherInputs(experiment: string | undefined, command: Command): void {
   const other = command.options.find((option) => {
     const name = option.attributeName()
-    return name !== 'show' && command.getOptionValueSource(name) === 'cli'
+    return name !== 'show' && name !== 'html' && command.getOptionValueSource(name) === 'cli'
   })
   const ignored = other?.long ?? experiment
   if (ignored !== undefined)

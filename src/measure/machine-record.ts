@@ -59,6 +59,8 @@ const hostFacts = z.object({
   cores: count,
   memoryBytes: amount,
   kernel: z.string(),
+  /** Through cloud.yml; absent on a machine of one's own. */
+  isRented: z.boolean().exactOptional(),
 })
 
 /** What was asked of one machine. */

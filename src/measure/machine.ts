@@ -46,7 +46,7 @@ export interface NodeSummary {
 }
 
 /** Bits of NVML's clocksEventReasons: hardware slowdown, software and hardware thermal, hardware power brake. */
-const SLOWDOWN_BITS = 0x8 | 0x20 | 0x40 | 0x80
+export const SLOWDOWN_BITS = 0x8 | 0x20 | 0x40 | 0x80
 const POWER_CAP_BIT = 0x4
 
 /** Ten samples: a busy host may hold one back for a moment. */

@@ -27,7 +27,8 @@ export function oneLine(text: string): string {
   return unbroken(text).replaceAll('##[', '# #[')
 }
 
-function unbroken(text: string): string {
+/** In one line, without characters that turn or hide text. */
+export function unbroken(text: string): string {
   return text.toWellFormed().replace(BLANKS, ' ').replace(INVISIBLE, '').trim()
 }
 
@@ -36,7 +37,7 @@ function isCharacterReference(text: string, offset: number): boolean {
   return text[offset] === '#' && text[offset - 1] === '&'
 }
 
-function cutCharacters(text: string, maxCharacters: number): string {
+export function cutCharacters(text: string, maxCharacters: number): string {
   const characters = Array.from(text)
   return characters.length <= maxCharacters ? text : `${characters.slice(0, maxCharacters - 1).join('')}…`
 }

@@ -71,9 +71,14 @@ export function toPlace(value: number, { last, hasExponent }: Places): string {
   return value.toExponential(Math.max(0, Math.floor(Math.log10(Math.abs(value))) - last))
 }
 
+/** Without zeros at its end: 0.5, 1500. */
+export function shortNumber(value: number, significant: number): string {
+  return String(rounded(value, significant))
+}
+
 /** For Mermaid, which reads no exponents. */
 export function plainNumber(value: number): string {
-  const text = String(Number(value.toPrecision(4)))
+  const text = shortNumber(value, 4)
   return text.includes('e') ? value.toFixed(12) : text
 }
 
@@ -84,9 +89,13 @@ export function signed(value: number, significant = 3): string {
 
 /** 1.27 s, 12.3 ms, 850 us. */
 export function seconds(value: number): string {
-  const size = sizeOf(value, 3)
-  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us')
-  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms') : withUnit(value, ' s')
+  return secondsWith(value, 3)
+}
+
+export function secondsWith(value: number, significant: number): string {
+  const size = sizeOf(value, significant)
+  if (size > 0 && size < 1e-3) return withUnit(value * 1e6, ' us', significant)
+  return size > 0 && size < 1 ? withUnit(value * 1e3, ' ms', significant) : withUnit(value, ' s', significant)
 }
 
 /** 45 s, 3 min 20 s, 1 h 05 min. */
@@ -102,6 +111,11 @@ export function duration(value: number): string {
 export function bytes(value: number, significant = 3): string {
   if (!Number.isFinite(value)) return NOT_MEASURED
   return `${number(value / 1e9, significant)} GB (${number(value / 2 ** 30, significant)} GiB)`
+}
+
+/** $12.35, rounded up: a limit of what something costs never reads lower than it is. */
+export function dollars(amount: number): string {
+  return Number.isFinite(amount) ? `$${(Math.ceil(amount * 100 - 1e-6) / 100).toFixed(2)}` : NOT_MEASURED
 }
 
 export function percent(share: number, significant = 2): string {

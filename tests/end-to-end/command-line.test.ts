@@ -82,6 +82,18 @@ describe('a recorded experiment', () => {
     expect(stdout.trim()).toBe((await readFile(join(folder, 'out', 'report.md'), 'utf8')).trim())
   })
 
+  it.each(['out', RESULT])('is an HTML report by --html, from %s', async (result) => {
+    const { exitCode, stdout } = await speedproof(folder, 'report', '--html', 'pages/report.html', result)
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'Report: pages/report.html\n' })
+    expect(await readFile(join(folder, 'pages/report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*faulty/)
+  })
+
+  it('is no HTML report where the file cannot be written', async () => {
+    const { exitCode, stderr } = await speedproof(folder, 'report', '--html', 'out', RESULT)
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(/^--html: got "out", which cannot be written/)
+  })
+
   it('gives the plan of its next run an estimate', async () => {
     const { exitCode, stdout } = await speedproof(folder, 'plan', EXPERIMENT_FILE, '--blocks', '2')
     expect(exitCode).toBe(0)

@@ -19,4 +19,6 @@ it('licenses.txt names every package that the bundle says it holds', async () =>
   expect([...bundled]).toEqual(expect.arrayContaining(['zod', 'yauzl', '@actions/core', '@actions/artifact']))
   const named = new Set((await read('licenses.txt')).split('\n'))
   expect([...bundled].filter((name) => !named.has(name))).toEqual([])
+  // The script of the HTML report is a text in the bundle, with a chart library in it.
+  expect([...named]).toContain('uplot')
 })

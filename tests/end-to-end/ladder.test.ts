@@ -234,6 +234,25 @@ it('what was measured with another --set stays in the file, and is counted below
   expect((await recordOf(folder)).launches.slice(0, launches.length)).toEqual(launches)
 })
 
+it('--show writes an HTML report of the file, and only with --show', async () => {
+  const folder = await anExperiment({ ladder: { ...LADDER, rungs: RUNGS.slice(0, 1) } })
+  await speedproof(folder, 'ladder', EXPERIMENT_FILE)
+  const shown = await speedproof(
+    folder,
+    'ladder',
+    '--show',
+    'out/ladder/ladder.json',
+    '--html',
+    'ladder.html',
+  )
+  expect(shown).toMatchObject({ exitCode: 0, stdout: 'Report: ladder.html\n' })
+  expect(await readFile(join(folder, 'ladder.html'), 'utf8')).toMatch(
+    /^<!doctype html>[\s\S]*Ladder of faulty/,
+  )
+  const alone = await speedproof(folder, 'ladder', EXPERIMENT_FILE, '--html', 'ladder.html')
+  expect(alone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--html') })
+})
+
 it.each([
   [['--minutes', '3'], '--minutes'],
   [['--set', 'steps=30'], '--set'],

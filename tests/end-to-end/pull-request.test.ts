@@ -92,9 +92,20 @@ describe('a passed experiment', () => {
       ),
     )
     const uploaded = services.artifacts.uploaded['speedproof-faulty-measure-attempt-1'] ?? {}
-    expect(Object.keys(uploaded).sort()).toEqual(['report.md', 'result.json', ...perRun])
+    expect(Object.keys(uploaded).sort()).toEqual(['report.html', 'report.md', 'result.json', ...perRun])
     expect(uploaded['report.md']?.toString()).toBe(first.main.summary.trimEnd().concat('\n'))
   })
+})
+
+it('uploads the HTML report a second time as a file that a browser shows, and the comment links to it', () => {
+  const { uploaded } = services.artifacts
+  const page = uploaded['speedproof-faulty-measure-attempt-1.html'] ?? {}
+  const [text = ''] = Object.values(page).map(String)
+  expect(text).toMatch(/^<!doctype html>/)
+  expect(text).toBe(String(uploaded['speedproof-faulty-measure-attempt-1']?.['report.html']))
+  expect(commentAfterFirst).toMatch(
+    /\[HTML report[^\]]*\]\(https:\/\/github\.com\/octo-lab\/solver\/actions\/runs\/1001\/artifacts\/\d+\)/,
+  )
 })
 
 describe('its re-run', () => {
@@ -119,7 +130,7 @@ describe('its re-run', () => {
       Object.keys(uploaded)
         .filter((path) => !path.startsWith('runs/'))
         .sort(),
-    ).toEqual(['report.md', 'result.json'])
+    ).toEqual(['report.html', 'report.md', 'result.json'])
     const result = await readFile(join(folder, 'out', 'result.json'))
     expect(uploaded['result.json']).toEqual(result)
   })

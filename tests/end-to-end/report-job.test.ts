@@ -40,6 +40,26 @@ describe('a finished run', () => {
     expect(annotations).toMatchObject([{ level: 'notice' }])
   })
 
+  it('gets an HTML report of this verdict, whatever page its artifact holds', async () => {
+    await using services = await servicesWith(passed, { 'report.html': '<h1>forged</h1>' })
+    await report(services)
+    const page = String(services.artifacts.uploaded[`${ARTIFACT}.html`]?.[`${ARTIFACT}.html`])
+    expect(page).toContain('<span class="badge passed">passed</span> faulty on this host')
+    expect(page).not.toContain('forged')
+    expect(services.github.comments[0]?.body).toMatch(/\[HTML report[^\]]*\]\(https:\S+\/artifacts\/42\)/)
+  })
+
+  it('keeps its verdict where the HTML report cannot be uploaded', async () => {
+    await using services = await servicesWith(passed)
+    services.artifacts.fail('CreateArtifact', { kind: 'answer', status: 400, body: {} })
+    const { annotations } = await report(services)
+    expect(services.github.checks).toMatchObject([{ conclusion: 'success' }])
+    expect(services.github.comments[0]?.body).not.toContain('HTML report')
+    expect(annotations).toContainEqual(
+      expect.objectContaining({ level: 'warning', title: 'Speedproof: HTML report' }),
+    )
+  })
+
   it('that was cancelled in its second attempt does not show what the first has measured', async () => {
     await using services = await servicesWith(passed)
     const event = workflowRunEvent({ runAttempt: 2, conclusion: 'cancelled' })

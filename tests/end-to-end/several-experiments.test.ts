@@ -133,6 +133,6 @@ it('the action makes one comment and one artifact of both', async () => {
   const uploaded =
     services.artifacts.uploaded['speedproof-faster-regression-measure-15d37370-attempt-1'] ?? {}
   expect(Object.keys(uploaded)).toEqual(
-    expect.arrayContaining(['report.md', 'faster/result.json', 'regression/result.json']),
+    expect.arrayContaining(['report.md', 'report.html', 'faster/result.json', 'regression/result.json']),
   )
 })

@@ -68,7 +68,8 @@ export async function startFakeArtifacts(): Promise<FakeArtifacts> {
     const sha256 = `sha256:${createHash('sha256').update(archive).digest('hex')}`
     if (Number(size) !== archive.length || hash !== sha256)
       throw new Error('size or hash is not that of the blob')
-    uploaded[name] = unzip(archive)
+    // A page is uploaded as it is, under its own name.
+    uploaded[name] = name.endsWith('.html') ? { [name]: archive } : unzip(archive)
     return { kind: 'answer', status: 200, body: { ok: true, artifact_id: '42' } }
   }
 

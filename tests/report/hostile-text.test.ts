@@ -1,52 +1,9 @@
 // Text from a trainer, a config or a recorded file stays text: it breaks no table, closes no fence, calls nobody.
 import { describe, expect, test } from 'vitest'
-import { assess } from '../../src/assess.ts'
-import { outcomeOf } from '../../src/measure/outcome.ts'
 import type { Result } from '../../src/record/result.ts'
 import { renderMarkdown, renderSections } from '../../src/report/markdown.ts'
-import { aLaunchRecord, anExperiment, aRequest, aResult, launchedPlan } from '../fixtures/builders.ts'
-
-const HOSTILE = {
-  pipe: 'a | b || c \\| d',
-  'line ends': 'a\nb\r\n\n| c |\u2028d',
-  mention: 'thanks @octocat, see #1 and owner/repo#2',
-  markup: '<script>alert(1)</script><img src=x onerror=y></details><!-- ',
-  backticks: '`` ` ``` ```\n```sh',
-  link: '[click](https://example.org) ![x](https://example.org/x.png) www.example.org',
-  long: 'x'.repeat(10_000),
-  controls: '\u001b[31mred\u0000\u202Ereversed',
-}
-
-/** Hostile text wherever text comes from outside. */
-async function hostileResult(text: string): Promise<Result> {
-  const experiment = anExperiment({
-    design: { blocks: 2, warm_up_launches: 0, seed: 0 },
-    gates: {
-      mine: {
-        metric: `evaluation.${text}`,
-        statistic: 'ratio',
-        at_most: 1,
-        severity: 'warn',
-        evidence: 'interval',
-      },
-    },
-  })
-  const launched = await launchedPlan(experiment, () => ({
-    start: { device_names: [text, text], versions: { [text]: text }, effective: { [text]: text } },
-    evaluation: { metrics: { [`${text}s`]: 1 } },
-  }))
-  const failed = launched.map((one, index) => {
-    if (index !== 3) return one
-    const errors = [{ rank: 0, cause: 'error' as const, message: text, step: 1 }]
-    const launch = aLaunchRecord({ errors }, { status: 'exited', exitCode: 1, wallSeconds: 1 })
-    return { launch, outcome: outcomeOf(one.outcome.run, launch, null) }
-  })
-  const configs = { baseline: { speed: {} }, optimized: { speed: { [text]: text } } }
-  return assess(
-    aRequest({ experiment, configs, experimentFile: text, untracked: [text], outDirectory: text }),
-    failed,
-  )
-}
+import { aResult } from '../fixtures/builders.ts'
+import { HOSTILE, hostileResult } from '../fixtures/hostile.ts'
 
 const plain = await hostileResult('plain')
 const rowsOf = (markdown: string) => markdown.split('\n').filter((line) => line.startsWith('|'))

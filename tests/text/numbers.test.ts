@@ -144,9 +144,12 @@ describe('what is not finite', () => {
   )
 })
 
+/** The script of the page has it in itself. */
+const MAY_ROUND = ['text/numbers.ts', 'report/html/bundled.ts']
+
 test('no other file rounds', () => {
   const root = join(import.meta.dirname, '../../src')
-  const files = globSync('**/*.ts', { cwd: root }).filter((file) => file !== 'text/numbers.ts')
+  const files = globSync('**/*.ts', { cwd: root }).filter((file) => !MAY_ROUND.includes(file))
   expect(files.length).toBeGreaterThan(100)
   const rounding = /\.to(Fixed|Precision|Exponential|LocaleString)\(|Intl\.NumberFormat/
   expect(files.filter((file) => rounding.test(readFileSync(join(root, file), 'utf8')))).toEqual([])

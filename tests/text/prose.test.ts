@@ -71,3 +71,11 @@ test('takes texts that are joined by + as one', () => {
     { text: 'one two value three value four' },
   ])
 })
+
+test('of a template of HTML, the texts between the tags are checked, each for itself', () => {
+  const inner = '<p class="a b c d e f">one two three four five</p>'
+  const source = `const page = html\`${inner} \${html\`<b>six</b>\`} <i>seven</i>\``
+  expect(messagesOfTypeScript('src/report/a.ts', source).map(({ text }) => text)).toEqual([
+    'one two three four five',
+  ])
+})

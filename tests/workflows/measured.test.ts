@@ -57,7 +57,9 @@ it('matrix.yml writes a comment, a check and an artifact for each leg', async ()
   expect(services.github.comments).toHaveLength(2)
   expect(Object.keys(services.artifacts.uploaded).sort()).toEqual([
     'speedproof-faulty-measure-long-sequences-attempt-1',
+    'speedproof-faulty-measure-long-sequences-attempt-1.html',
     'speedproof-faulty-measure-my-change-attempt-1',
+    'speedproof-faulty-measure-my-change-attempt-1.html',
   ])
 })
 

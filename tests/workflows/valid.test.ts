@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { diagnose } from '../harness/workflow/diagnose.ts'
 import { EXAMPLES, ownPath, readOwnFile, WORKFLOWS } from '../harness/workflow/files.ts'
 
-const ACTIONS = ['action.yml', '.github/actions/speedproof/action.yml']
+const ACTIONS = ['action.yml', '.github/actions/speedproof/action.yml', '.github/actions/cloud/action.yml']
 const REUSABLE = ['.github/workflows/measure.yml', '.github/workflows/report.yml']
 
 const { version } = z.object({ version: z.string() }).parse(JSON.parse(readOwnFile('package.json')))

@@ -14,6 +14,8 @@ from trainer.config.yaml12 import parse_yaml, read_document
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError, Problem
 
+ALWAYS_WRITTEN = ("advection1d", "darcy2d")  # tasks that every config has had from the first on
+
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Return the resolved config; raise ConfigError with every problem found."""
@@ -46,12 +48,18 @@ def _read(document: object) -> tuple[Config, list[Problem]]:
 def to_plain(config: Config) -> dict[str, object]:
     """The config as JSON would hold it.
 
-    `files` is left out where it is None: otherwise the hash of every older config would change.
+    Left out are `files` and `held_gigabytes` where they are None, and tasks that came later where the config
+    neither trains nor sets them: otherwise the hash of every older config would change.
     """
     plain = json.loads(json.dumps(dataclasses.asdict(config), allow_nan=False))
-    for task in TASKS:
-        if plain["data"][task].get("files", "") is None:
-            del plain["data"][task]["files"]
+    if plain["data"]["held_gigabytes"] is None:
+        del plain["data"]["held_gigabytes"]
+    for name, task in TASKS.items():
+        if plain["data"][name].get("files", "") is None:
+            del plain["data"][name]["files"]
+        is_unused = name not in config.data.tasks and getattr(config.data, name) == task.settings()
+        if is_unused and name not in ALWAYS_WRITTEN:
+            del plain["data"][name]
     return plain
 
 

@@ -142,16 +142,19 @@ def _pairs(
 
 
 def _frames(data: DataConfig) -> Iterator[Problem]:
-    strides = data.frame_strides
-    if len(set(strides)) < len(strides):
-        yield Problem("data.frame_strides", f"got {list(strides)}, expected each stride only once")
+    strides = {"data.frame_strides": data.frame_strides}
     for task in data.tasks:
-        frames = getattr(data, task).frames
-        for stride in strides:
+        if hasattr(getattr(data, task), "frame_strides"):
+            strides[f"data.{task}.frame_strides"] = getattr(data, task).frame_strides
+    for key, asked in strides.items():
+        if len(set(asked)) < len(asked):
+            yield Problem(key, f"got {list(asked)}, expected each stride only once")
+    for task in data.tasks:
+        frames, own = getattr(data, task).frames, f"data.{task}.frame_strides"
+        for stride in data.strides_of(task):
             if stride >= frames and not TASKS[task].steady:
-                yield Problem(
-                    "data.frame_strides", f"got {stride}, expected less than the {frames} frames of {task}"
-                )
+                key = own if own in strides else "data.frame_strides"
+                yield Problem(key, f"got {stride}, expected less than the {frames} frames of {task}")
         every = data.held_out_every_nth_frame
         if every >= frames and not TASKS[task].steady:
             yield Problem(

@@ -18,6 +18,7 @@ from trainer.contracts.settings import (
     Count,
     CountOrZero,
     NotEmpty,
+    Positive,
     Weight,
 )
 from trainer.data.batches.update_cut import UpdateCut
@@ -38,9 +39,17 @@ class _AnyData:
     # Pairs of a held-out trajectory that start at every n-th frame, from the first on. Where n and a wave's
     # period in frames have much in common they meet few of its phases (benchmarks/learning).
     held_out_every_nth_frame: Count = 1
+    # GiB of the fields of chunked files that a process may hold; null = all that it trains on.
+    held_gigabytes: Positive | None = None
     reduced_resolution: Count = 4  # every n-th grid point of a 1-D grid
     reduced_resolution_2d: Count = 1  # the same along each axis of a 2-D grid
-    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)  # dt of a pair, in frames
+    # dt of a pair, in frames, of tasks that have no frame_strides of their own.
+    frame_strides: Annotated[tuple[Count, ...], NotEmpty()] = (1,)
+
+    def strides_of(self, task: str) -> tuple[int, ...]:
+        """dt of a task's pairs, in frames."""
+        own = getattr(getattr(self, task), "frame_strides", None)
+        return (1,) if TASKS[task].steady else own or self.frame_strides
 
 
 # And the settings of each task under its name, so that a new task needs no line here.

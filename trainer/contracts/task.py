@@ -1,20 +1,28 @@
 """A PDE, as the rest of the trainer knows it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-Layout = Literal["scalar-1d", "darcy", "cfd", "grouped"]  # of its files: trainer/data/layouts
+if TYPE_CHECKING:  # the config is validated without torch
+    from torch import Tensor
+
+Layout = Literal[
+    "scalar-1d", "darcy", "cfd", "incompressible", "grouped"
+]  # of its files: trainer/data/layouts
 
 
 @runtime_checkable
 class TaskSettings(Protocol):
     """The part of the config that says how a task's data are made; one file per case.
 
-    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name.
+    With a field `files: FilePattern = None`, a config can select the task's files in data.root by name. With
+    a field `frame_strides`, the task has strides of its own in place of data.frame_strides.
     """
 
     trajectories: int  # per file
@@ -36,6 +44,18 @@ class TaskSettings(Protocol):
 
 
 @dataclass(frozen=True)
+class Score:
+    """How far fields break a law: 0 where they keep it.
+
+    `of` is given the fields at the start of a rollout and later ones, (n, fields, *grid) in physical units,
+    and the spacing of the grid. It returns one number per trajectory, (n,).
+    """
+
+    name: str
+    of: Callable[[Tensor, Tensor, tuple[float, ...]], Tensor]
+
+
+@dataclass(frozen=True)
 class Task:
     """A pair leads from `state` to `target`: the same fields later, or, in a steady task, other fields.
 
@@ -53,13 +73,23 @@ class Task:
     generate: Callable[[TaskSettings, int, int], np.ndarray] | None = None
     write: Callable[[Path, TaskSettings, int, np.ndarray, str], None] | None = None
     files: str | None = None  # file name pattern, if nothing else separates them from another task's
+    statics: tuple[str, ...] = ()  # fields that stay as they are: given with each state, not asked for
+    joins_files: bool = False  # the trajectories of a case may be spread over several files
     conserved: bool = False
     positive: bool = False
     zero_border: bool = False
+    # Opposite borders have the same place features. darcy2d keeps them, so that its records stand.
+    wraps_around: bool = True
+    scores: tuple[Score, ...] = ()  # of its rollouts
 
     @property
     def steady(self) -> bool:
         return self.state != self.target
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The fields that the model is given."""
+        return self.state + self.statics
 
     @property
     def centred(self) -> bool:

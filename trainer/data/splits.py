@@ -37,7 +37,16 @@ def open_data(config: Config, *, generates: bool = True) -> Data:
         content_hashes[task] = known.content_hashes
         for part, table in ((train, splits.train), (held_out, splits.held_out)):
             part.append(
-                MappedPairs(TASKS[task], data.tasks, of_task, table, known.units, every, known.mean_targets)
+                MappedPairs(
+                    TASKS[task],
+                    data.tasks,
+                    of_task,
+                    table,
+                    known.units,
+                    every,
+                    known.mean_targets,
+                    _held_bytes(config),
+                )
             )
     return Data(
         TaskSet(tuple(train), config.task_shares),
@@ -45,3 +54,10 @@ def open_data(config: Config, *, generates: bool = True) -> Data:
         data_hash(data, files, content_hashes, split),
         content_hashes,
     )
+
+
+def _held_bytes(config: Config) -> int | None:
+    """Of each task and split; the training split and the held-out one have half of it each."""
+    data = config.data
+    held = data.held_gigabytes
+    return None if held is None else int(held * 2**30 / (2 * len(data.tasks)))

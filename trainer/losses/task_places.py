@@ -27,7 +27,7 @@ class TaskPlaces(nn.Module):
         if plan.lattice is not None:
             self.register_buffer("lattices", plan.lattices(), persistent=False)
         self.register_buffer("reread", first, persistent=False)
-        self.register_buffer("border", _border(plan.grid), persistent=False)
+        self.register_buffer("border", _border(plan.grid, task.wraps_around), persistent=False)
 
     def places(
         self, model: LatentPdeOperator, queries: Int[Tensor, "pairs queries"]
@@ -42,12 +42,14 @@ class TaskPlaces(nn.Module):
         return places[self.lattices], spread.to(places.dtype)
 
 
-def _border(grid: tuple[int, ...]) -> Float[Tensor, "places dimensions"]:
-    """Places half a cell outside the first centre; the far border has the same Fourier features."""
+def _border(grid: tuple[int, ...], wraps_around: bool = True) -> Float[Tensor, "places dimensions"]:
+    """Places half a cell outside the first centre, and where none wrap around outside the last one too."""
     along = torch.arange(BORDER_PLACES) / BORDER_PLACES
     axes = []
     for axis in range(len(grid)):
-        places = along[:, None].repeat(1, len(grid))
-        places[:, axis] = -0.5 / grid[axis]
-        axes.append(places)
+        outside = -0.5 / grid[axis]
+        for end in [outside] if wraps_around else [outside, 1 + outside]:
+            places = along[:, None].repeat(1, len(grid))
+            places[:, axis] = end
+            axes.append(places if wraps_around else places / 2)
     return torch.cat(axes)

@@ -61,8 +61,10 @@ class TermInputs:
         return self._on_grid("target")
 
     def field(self) -> Float[Tensor, "pairs fields queries"]:
-        """u(t) at the queries."""
-        return _at(self._pairs.field, self._pairs.queries)
+        """u(t) at the queries, without static fields."""
+        task = self._part.task
+        field = self._pairs.field[:, : len(task.state)] if task.statics else self._pairs.field
+        return _at(field, self._pairs.queries)
 
     def field_on_grid(self) -> Float[Tensor, "pairs fields *grid"]:
         return self._on_grid("field")
@@ -78,7 +80,10 @@ class TermInputs:
     def encoded_target(self) -> Float[Tensor, "pairs tokens latent"]:
         """Encoding of u(t + dt), without gradient."""
         with torch.no_grad():
-            return self._model.encoder(self._part.task.name, self._pairs.next_field)
+            task, given = self._part.task, self._pairs.next_field
+            if task.statics:
+                given = torch.cat([given, self._pairs.field[:, len(task.state) :]], dim=1)
+            return self._model.encoder(task.name, given)
 
     def reconstruction(self) -> Float[Tensor, "some fields queries"]:
         """Decoded encoding of the pairs that have inverse terms."""

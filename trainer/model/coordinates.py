@@ -11,17 +11,23 @@ from torch import Tensor, nn
 from trainer.model.token_grid import token_grid
 
 
-def coordinates(grid: tuple[int, ...]) -> Float[Tensor, "points dimensions"]:
-    """Return i / points along each axis, the last axis fastest: the first cell centre is taken as 0."""
+def coordinates(grid: tuple[int, ...], wraps_around: bool = True) -> Float[Tensor, "points dimensions"]:
+    """Return i / points along each axis, the last axis fastest: the first cell centre is taken as 0.
+
+    Where places do not wrap around it is half of that, so that the features of opposite borders differ.
+    """
     axes = torch.meshgrid(*(torch.arange(points) / points for points in grid), indexing="ij")
-    return torch.stack([axis.flatten() for axis in axes], dim=-1)
+    places = torch.stack([axis.flatten() for axis in axes], dim=-1)
+    return places if wraps_around else places / 2
 
 
-def token_centres(tokens: int, grid: tuple[int, ...]) -> Float[Tensor, "tokens dimensions"]:
+def token_centres(
+    tokens: int, grid: tuple[int, ...], wraps_around: bool = True
+) -> Float[Tensor, "tokens dimensions"]:
     """Return the mean of the coordinates of each token's patch of the grid."""
     cut = token_grid(tokens, grid)
     half_patch = [(points // cells - 1) / 2 / points for points, cells in zip(grid, cut, strict=True)]
-    return coordinates(cut) + torch.tensor(half_patch)
+    return coordinates(cut, wraps_around) + torch.tensor(half_patch) / (1 if wraps_around else 2)
 
 
 class FourierFeatures(nn.Module):

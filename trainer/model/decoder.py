@@ -80,7 +80,7 @@ class JointHead:
 
 
 class AnyPointDecoder(nn.Module):
-    """Shared by all tasks but for the heads, one per field; a steady task has two sets of fields."""
+    """Shared by all tasks but for the heads, one per field, and two sets where other fields are given."""
 
     def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
@@ -94,7 +94,8 @@ class AnyPointDecoder(nn.Module):
         self.heads = nn.ModuleDict({head: nn.Linear(dim, count) for head, count in fields.items()})
         for name, grid in grids.items():
             for head in _heads(name):
-                self.register_buffer(f"centres_{head}", token_centres(config.tokens, grid), persistent=False)
+                centres = token_centres(config.tokens, grid, TASKS[name].wraps_around)
+                self.register_buffer(f"centres_{head}", centres, persistent=False)
 
     def forward(
         self,
@@ -107,8 +108,8 @@ class AnyPointDecoder(nn.Module):
 
         Places are of each pair, of all pairs, or some that `spread` shares out: a 1 names each pair's.
 
-        Tokens are embedded with their places as queries are, so that a query can find those near it. Places
-        are near each other as on a torus, since their features are periodic: opposite borders too.
+        Tokens are embedded with their places as queries are, so that a query can find those near it. Where
+        places wrap around, their features are periodic, and opposite borders are near each other.
         """
         context = self.context(latent) + self.place(self.get_buffer(f"centres_{heads[0]}"))
         readers = [self.heads[name] for name in heads]
@@ -133,9 +134,9 @@ def target_head(task: str) -> str:
 
 
 def state_head(task: str) -> str:
-    """Of the fields given; in a task that moves in time they are the fields asked for."""
-    return f"{task}_given" if TASKS[task].steady else task
+    """Of the fields given; in most tasks that move in time they are the fields asked for."""
+    return f"{task}_given" if TASKS[task].given != TASKS[task].target else task
 
 
 def _heads(task: str) -> dict[str, int]:
-    return {target_head(task): len(TASKS[task].target), state_head(task): len(TASKS[task].state)}
+    return {target_head(task): len(TASKS[task].target), state_head(task): len(TASKS[task].given)}

@@ -20,10 +20,13 @@ class PatchStem(nn.Module):
     Linear in the patch, so that it is the sum of one stem per field.
     """
 
-    def __init__(self, config: ModelConfig, fields: int, grid: tuple[int, ...]) -> None:
+    def __init__(
+        self, config: ModelConfig, fields: int, grid: tuple[int, ...], wraps_around: bool = True
+    ) -> None:
         super().__init__()
         self.grid, self.cut = grid, token_grid(config.tokens, grid)
-        position = FourierFeatures(config.position_frequencies, len(grid))(coordinates(self.cut))
+        places = coordinates(self.cut, wraps_around)
+        position = FourierFeatures(config.position_frequencies, len(grid))(places)
         self.register_buffer("position", position, persistent=False)
         patch = fields * math.prod(grid) // config.tokens
         self.embed = nn.Linear(patch + position.shape[-1], config.hidden_dim)
@@ -54,7 +57,10 @@ class GridEncoder(nn.Module):
     def __init__(self, config: ModelConfig, grids: Grids) -> None:
         super().__init__()
         self.stems = nn.ModuleDict(
-            {name: PatchStem(config, len(TASKS[name].state), grid) for name, grid in grids.items()}
+            {
+                name: PatchStem(config, len(TASKS[name].given), grid, TASKS[name].wraps_around)
+                for name, grid in grids.items()
+            }
         )
         self.project = nn.Linear(config.hidden_dim, config.latent_dim)
 

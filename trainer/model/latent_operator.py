@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from trainer.contracts.sections import ModelConfig
 from trainer.data.conditions import condition_size
+from trainer.data.tasks import TASKS
 from trainer.model.coordinates import coordinates
 from trainer.model.decoder import AnyPointDecoder, target_head
 from trainer.model.encoder import GridEncoder
@@ -26,7 +27,8 @@ class LatentPdeOperator(nn.Module):
             self.encoder.requires_grad_(False)
             self.decoder.requires_grad_(False)
         for task, grid in self.grids.items():
-            self.register_buffer(f"places_{task}", coordinates(grid), persistent=False)
+            places = coordinates(grid, TASKS[task].wraps_around)
+            self.register_buffer(f"places_{task}", places, persistent=False)
 
     def places(self, task: str) -> Float[Tensor, "points dimensions"]:
         """Coordinates of the task's whole grid, in the order of its flattened fields."""

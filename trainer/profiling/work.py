@@ -82,7 +82,7 @@ def _batch_without_data(grids: Grids, shares: tuple[int, ...], pairs: int) -> Ba
     shapes = list(zip(sizes, tasks, strict=True))
     return Batch(
         torch.zeros(sum(sizes), dtype=torch.long, device="meta"),
-        tuple(torch.empty(size, len(task.state), *grid, device="meta") for size, (task, grid) in shapes),
+        tuple(torch.empty(size, len(task.given), *grid, device="meta") for size, (task, grid) in shapes),
         tuple(torch.empty(size, len(task.target), *grid, device="meta") for size, (task, grid) in shapes),
         torch.empty(sum(sizes), condition_size(tuple(grids)), device="meta"),
     )

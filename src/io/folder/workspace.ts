@@ -30,7 +30,8 @@ const ALLOCATIONS = 'allocations'
 const LADDER_FILE = 'ladder.json'
 const LADDER_REPORT = 'ladder.md'
 const REPORT = 'report.md'
-const OWN_FILES = ['result.json', REPORT, LADDER_FILE, LADDER_REPORT, RUNS, EVALUATION, ALLOCATIONS]
+export const PAGE = 'report.html'
+const OWN_FILES = ['result.json', REPORT, PAGE, LADDER_FILE, LADDER_REPORT, RUNS, EVALUATION, ALLOCATIONS]
 
 /** Of the process that evaluates the final checkpoints once more. */
 export interface EvaluationFiles {
@@ -210,16 +211,21 @@ export async function refuseForeignFolder(directory: string): Promise<void> {
 
 /** The same for the folder above those of several experiments, which gets their common report. */
 export async function refuseForeignReport(directory: string): Promise<void> {
-  await refuseForeign(directory, [REPORT])
+  await refuseForeign(directory, [REPORT, PAGE])
 }
 
 /** The common report of several experiments, in the folder above theirs; an earlier one goes to earlier/<time>. */
 export async function saveCommonReport(directory: string, report: string): Promise<string> {
   const file = join(directory, REPORT)
   await markAsOurs(directory)
-  await moveToEarlier(directory, [REPORT])
+  await moveToEarlier(directory, [REPORT, PAGE])
   await replaceFile(file, report)
   return file
+}
+
+/** The HTML report, beside the other one. */
+export async function savePage(directory: string, page: string): Promise<void> {
+  await replaceFile(join(directory, PAGE), page)
 }
 
 /** How long the launches of the last result took, if it is of the same experiment. */

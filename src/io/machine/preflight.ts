@@ -86,6 +86,7 @@ function hostFacts(): Preflight['host'] {
     cores: cpus().length,
     memoryBytes: totalmem(),
     kernel: release(),
+    ...(process.env.SPEEDPROOF_RENTED === '1' ? { isRented: true } : {}),
   }
 }
 

@@ -18,6 +18,7 @@ export interface MachineCheck {
     | 'compile caches'
     | 'repeats'
     | 'step clock'
+    | 'neighbours'
   /** `failed` makes the experiment invalid; `warned` and `not measured` are shown. */
   readonly status: 'passed' | 'warned' | 'failed' | 'not-measured'
   readonly detail: string

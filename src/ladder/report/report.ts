@@ -1,7 +1,7 @@
 // A judged ladder -> its tables, for a terminal and as Markdown.
 import { markdownTable } from 'markdown-table'
 import { differenceText } from '../../report/setting.ts'
-import { judgeLadder, type RungResult } from '../judge.ts'
+import { type JudgedLadder, judgeLadder, type RungResult } from '../judge.ts'
 import type { LadderRecord, LadderRung } from '../record.ts'
 import { legend } from './legend.ts'
 import { sittingLines } from './sittings.ts'
@@ -36,17 +36,22 @@ function render(record: LadderRecord, style: Style): string {
     ...legend(record, judged, style).map(style.item),
     '',
     style.heading('Rungs'),
-    ...[
-      ...rungs.flatMap(({ rung, alone, sum }) => rungNotes(rung, alone, sum)),
-      ...problemsOf(optimized).map((text) => `optimized variant: ${text}`),
-    ].map((text) => style.item(style.line(text))),
+    ...rungNotes(judged).map((text) => style.item(style.line(text))),
     '',
     style.heading('Sittings'),
     ...sittingLines(record, judged).map((text) => style.item(style.line(text))),
   ].join('\n')
 }
 
-function rungNotes(rung: LadderRung, alone: RungResult, sum: RungResult): string[] {
+/** Untrusted texts, as they are. */
+export function rungNotes({ rungs, optimized }: JudgedLadder): string[] {
+  return [
+    ...rungs.flatMap(({ rung, alone, sum }) => notesOf(rung, alone, sum)),
+    ...problemsOf(optimized).map((text) => `optimized variant: ${text}`),
+  ]
+}
+
+function notesOf(rung: LadderRung, alone: RungResult, sum: RungResult): string[] {
   const { name, needs, note } = rung
   const readBack = alone.readBack.length > 0 ? alone.readBack : sum.readBack
   const active = readBack.length === 0 ? [] : [`reads back ${readBack.map(differenceText).join(', ')}`]

@@ -14,12 +14,26 @@ interface Measured {
   readonly pull: { readonly headSha: string } | null
 }
 
-export function linkSection({ runUrl, headSha }: Measured, artifactUrl: string | null): CommentSection {
+/** Where the HTML report is, or why there is none. */
+export type PageLink =
+  | { readonly status: 'uploaded'; readonly url: string }
+  | { readonly status: 'not-made' | 'not-uploaded'; readonly reason: string }
+
+export interface Links {
+  readonly artifactUrl: string | null
+  /** Null where none was asked for. */
+  readonly page: PageLink | null
+}
+
+export function linkSection({ runUrl, headSha }: Measured, { artifactUrl, page }: Links): CommentSection {
+  const report = page?.status === 'uploaded' ? `[HTML report with charts](${page.url}) · ` : ''
   const artifact = artifactUrl === null ? '' : ` · [artifact](${artifactUrl})`
+  const missing =
+    page?.status === 'not-made' ? `\n\nThere is no HTML report: ${escapeCell(page.reason)}.` : ''
   return {
     kind: 'link',
     title: 'links',
-    markdown: `[Workflow run](${runUrl})${artifact} · measured at ${headSha}`,
+    markdown: `${report}[Workflow run](${runUrl})${artifact} · measured at ${headSha}${missing}`,
   }
 }
 

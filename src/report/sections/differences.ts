@@ -16,18 +16,22 @@ export const differencesSection: Section = (result) => ({
   ),
 })
 
-function differencesTable({ differences, runs }: Result): string {
-  const declared = differences.map(({ key, baseline, optimized }) => [
-    escapeCell(key),
-    value(baseline),
-    value(optimized),
+function differencesTable(result: Result): string {
+  return table([
+    DIFFERENCES_HEAD,
+    ...differenceRows(result).map((row) => row.map((cell) => escapeCell(cell))),
   ])
-  const effective = effectiveDifferences(runs).map(([key, baseline, optimized]) => [
-    `effective: ${escapeCell(key)}`,
-    value(baseline),
-    value(optimized),
-  ])
-  return table([['setting', 'baseline', 'optimized'], ...declared, ...effective])
+}
+
+export const DIFFERENCES_HEAD = ['setting', 'baseline', 'optimized']
+
+/** Untrusted texts, as they are. */
+export function differenceRows({ differences, runs }: Result): string[][] {
+  const declared = differences.map(({ key, baseline, optimized }) => [key, baseline, optimized] as const)
+  const effective = effectiveDifferences(runs).map(
+    ([key, baseline, optimized]) => [`effective: ${key}`, baseline, optimized] as const,
+  )
+  return [...declared, ...effective].map(([key, ...values]) => [key, ...values.map(settingText)])
 }
 
 /** What may differ besides speed: is the word of who wrote the experiment. */
@@ -47,8 +51,4 @@ function effectiveDifferences(runs: readonly RunSummary[]): [string, unknown, un
   return keys
     .filter((key) => ownValue(baseline, key) !== ownValue(optimized, key))
     .map((key) => [key, ownValue(baseline, key), ownValue(optimized, key)])
-}
-
-function value(setting: unknown): string {
-  return escapeCell(settingText(setting))
 }

@@ -13,9 +13,22 @@ export const environmentSection: Section = (result) => ({
   markdown: folded('Environment: devices, versions, revision', environmentTable(result)),
 })
 
-function environmentTable({ runs, revision, launches, attempt, preflight, machineChecks }: Result): string {
+function environmentTable(result: Result): string {
+  const rows = environmentRows(result).map((cells) => cells.map((cell) => escapeCell(cell)))
+  return table([['what', 'value'], ...rows])
+}
+
+/** Untrusted texts, as they are. */
+export function environmentRows({
+  runs,
+  revision,
+  launches,
+  attempt,
+  preflight,
+  machineChecks,
+}: Result): string[][] {
   const [run] = runs
-  const rows = [
+  return [
     ['devices', run ? devicesText(run) : 'not measured'],
     ...nodeRows(preflight),
     ...machineChecks.filter(({ name }) => name === 'interconnect').map(({ name, detail }) => [name, detail]),
@@ -24,7 +37,6 @@ function environmentTable({ runs, revision, launches, attempt, preflight, machin
     ...(attempt === null ? [] : [['attempt of the workflow run', String(attempt)]]),
     ['measured', launches[0]?.startedAt ?? 'nothing was launched'],
   ]
-  return table([['what', 'value'], ...rows.map((cells) => cells.map((cell) => escapeCell(cell)))])
 }
 
 /** A line for all nodes that are alike, or one for each kind; none on one host. */

@@ -5,6 +5,7 @@ import { DATA_WAIT_SHARE, HELD_OUT_LOSS, SECONDS_PER_SAMPLE } from '../../metric
 import { runTitle } from '../../plan/plan.ts'
 import type { OutcomeLine, Result } from '../../record/result.ts'
 import { duration, number, percent, seconds } from '../../text/numbers.ts'
+import { shortened } from '../../text/wording.ts'
 import { escapeCell } from '../escape.ts'
 import { folded, type Section, table } from '../section.ts'
 import { countsText } from './checks.ts'
@@ -22,9 +23,27 @@ function launchesText(result: Result): string {
   )
 }
 
-/** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. */
-function launchesTable({ outcomes, runs }: Result): string {
-  const rows = outcomes.map((outcome) => {
+function launchesTable(result: Result): string {
+  return table([LAUNCHES_HEAD, ...launchRows(result).map((row) => row.map((cell) => escapeCell(cell, 400)))])
+}
+
+export const LAUNCHES_HEAD = [
+  'launch',
+  'seed',
+  'status',
+  'per sample',
+  'median step',
+  'data wait',
+  'held-out loss',
+  'skipped updates',
+  'compile cache',
+  'set-up',
+  'wall',
+]
+
+/** Nothing is dropped: warm-up launches, failed and unfinished ones are all here. Untrusted texts, as they are. */
+export function launchRows({ outcomes, runs }: Result): string[][] {
+  return outcomes.map((outcome) => {
     const { setAside } = outcome
     const summary = setAside?.summary ?? runs.find(({ runId }) => runId === outcome.run.id)
     return [
@@ -34,22 +53,6 @@ function launchesTable({ outcomes, runs }: Result): string {
       ...summaryCells(summary, outcome),
     ]
   })
-  return table([
-    [
-      'launch',
-      'seed',
-      'status',
-      'per sample',
-      'median step',
-      'data wait',
-      'held-out loss',
-      'skipped updates',
-      'compile cache',
-      'set-up',
-      'wall',
-    ],
-    ...rows,
-  ])
 }
 
 function statusText({ status, reason, message }: OutcomeLine): string {
@@ -57,7 +60,7 @@ function statusText({ status, reason, message }: OutcomeLine): string {
   return [
     status,
     reason === null ? '' : `: ${reason}`,
-    message === null ? '' : `, ${escapeCell(message)}`,
+    message === null ? '' : `, ${shortened(message, 300)}`,
   ].join('')
 }
 

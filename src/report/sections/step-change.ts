@@ -53,7 +53,8 @@ function changeParts(change: StepChange, result: Result): string[] {
   ]
 }
 
-function tracingCost({ stepMilliseconds }: StepChange, { runs }: Result): string {
+/** Empty where no run has steps without a trace. */
+export function tracingCost({ stepMilliseconds }: StepChange, { runs }: Result): string {
   const costs = VARIANTS.flatMap((variant) => {
     const steps = runs.filter((run) => run.variant === variant && run.purpose === 'measured')
     const untraced = medianOf(steps.map(({ medianStepSeconds }) => medianStepSeconds))
@@ -116,10 +117,10 @@ function changeText(row: ChangedRow): string {
   return `${milliseconds(row.milliseconds.baseline)} to ${milliseconds(row.milliseconds.optimized)}`
 }
 
-function milliseconds(value: number): string {
+export function milliseconds(value: number): string {
   return `${number(value, 3)} ms`
 }
 
-function signedMilliseconds(value: number): string {
+export function signedMilliseconds(value: number): string {
   return value === 0 ? '0 ms' : `${signed(value)} ms`
 }

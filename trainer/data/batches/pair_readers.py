@@ -22,13 +22,14 @@ from trainer.process.terminal import show_progress
 # Read at once by a thread, or one trajectory where that is larger; for a GPU into pinned memory, which torch
 # keeps: as much for each thread.
 PART_BYTES = 2**22
+OPENED = ("states_of_files", "statics")  # what every process reads itself
 
 
 @dataclass(frozen=True)
 class MappedPairs:
     """Reads pairs of one split from files; opened lazily, so that each worker process has its own maps.
 
-    Trajectories of chunked files stay in memory once they were read.
+    Trajectories of chunked files stay in memory once they were read, up to a bound if there is one.
     """
 
     task: Task
@@ -38,13 +39,15 @@ class MappedPairs:
     normalisation: Normalisation
     every: int  # n-th grid point
     mean_targets: np.ndarray | None  # of the training split, normalised, (files, fields, *grid); steady tasks
+    most_bytes: int | None = None  # of chunked files in memory; None: all that was read
 
     def read(self, pairs: np.ndarray) -> TaskPairs:
         trajectory, frame_pair = np.divmod(pairs, self.table.pairs_per_trajectory)
         frame, stride = self.table.first_frame[frame_pair], self.table.stride[frame_pair]
         per_frame_pair, per_trajectory = self.conditions
+        field = self.frames(trajectory, frame, self.normalisation.state)
         return TaskPairs(
-            field=self.frames(trajectory, frame, self.normalisation.state),
+            field=self.with_statics(field, trajectory),
             next_field=self.frames(trajectory, frame + stride, self.normalisation.target),
             condition=torch.from_numpy(per_frame_pair[frame_pair] + per_trajectory[trajectory]),
         )
@@ -62,6 +65,30 @@ class MappedPairs:
         file_index = self.table.file_index[trajectory]
         states = self.physical_frames(trajectory, frame)
         return torch.from_numpy(normalise(states, units.mean[file_index], units.scale[file_index]))
+
+    def with_statics(self, states: torch.Tensor, trajectory: np.ndarray) -> torch.Tensor:
+        """Return the states, and behind them the static fields of their trajectories, which are given too."""
+        if not self.task.statics:
+            return states
+        statics = torch.from_numpy(self.statics[trajectory]).to(states.device)
+        return torch.cat([states, statics], dim=1)
+
+    @cached_property
+    def statics(self) -> np.ndarray:
+        """The static fields of each trajectory of the split, normalised, (trajectories, statics, *grid)."""
+        read = [
+            file.read_statics(file.path, self.table.rows_of(n), self.every)
+            for n, file in enumerate(self.files)
+        ]
+        units = self.normalisation.statics
+        by_file = [
+            normalise(
+                fields,
+                *(np.repeat(unit[n : n + 1], len(fields), axis=0) for unit in (units.mean, units.scale)),
+            )
+            for n, fields in enumerate(read)
+        ]
+        return np.concatenate(by_file)
 
     def physical_frames(self, trajectory: np.ndarray, frame: np.ndarray) -> np.ndarray:
         """Return states (n, fields, *grid) of n trajectories of the split, as the files have them."""
@@ -89,7 +116,11 @@ class MappedPairs:
         return self.open_states(keeps=True)
 
     def open_states(self, *, keeps: bool) -> list[States]:
-        return [file.states(self.table.rows_of(index), keeps=keeps) for index, file in enumerate(self.files)]
+        most_bytes = None if self.most_bytes is None else self.most_bytes // len(self.files)
+        return [
+            file.states(self.table.rows_of(index), keeps=keeps, most_bytes=most_bytes)
+            for index, file in enumerate(self.files)
+        ]
 
     def load_chunked(self) -> None:
         """Read the chunked files of this split now, so that forked processes share them."""
@@ -101,7 +132,7 @@ class MappedPairs:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave the open files out: a process that is not forked opens them itself."""
-        return {name: value for name, value in self.__dict__.items() if name != "states_of_files"}
+        return {name: value for name, value in self.__dict__.items() if name not in OPENED}
 
 
 class ResidentPairs:
@@ -112,6 +143,7 @@ class ResidentPairs:
         self.states = torch.empty(
             (table.trajectories, file.frames, len(file.fields), *mapped.grid), device=device
         )
+        self.statics = torch.from_numpy(mapped.statics).to(device) if mapped.task.statics else None
         self._read_files(mapped)
         self._normalise(mapped)
         self.frame_pairs = table.pairs_per_trajectory
@@ -152,8 +184,9 @@ class ResidentPairs:
     def read(self, pairs: torch.Tensor) -> TaskPairs:
         trajectory, frame_pair = pairs // self.frame_pairs, pairs % self.frame_pairs
         frame = self.first_frame[frame_pair]
+        field = self.states[trajectory, frame]
         return TaskPairs(
-            field=self.states[trajectory, frame],
+            field=field if self.statics is None else torch.cat([field, self.statics[trajectory]], dim=1),
             next_field=self.states[trajectory, frame + self.stride[frame_pair]],
             condition=self.per_frame_pair[frame_pair] + self.per_trajectory[trajectory],
         )

@@ -120,6 +120,7 @@ def _case_name(task: Task, case: tuple[float, ...]) -> str:
 
 def _cache_key(config: DataConfig, task: Task) -> str:
     settings = dataclasses.asdict(getattr(config, task.name))
-    settings.pop("files", None)  # selects the user's own files, not generated ones
+    for key in ("files", "frame_strides"):  # what is read of files, and changes none
+        settings.pop(key, None)
     made_of = [task.solver_version, config.seed, settings]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:KEY_DIGITS]

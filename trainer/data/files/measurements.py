@@ -25,6 +25,7 @@ from trainer.data.files.normalisation import (
 )
 from trainer.data.files.pairs import Splits
 from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.joined import hash_of_hashes
 from trainer.data.layouts.stored import open_hdf5, read_part
 from trainer.data.threads import on_threads
 
@@ -65,6 +66,8 @@ def _measure(task: Task, files: list[FieldFile], splits: Splits, every: int) -> 
 
 def _content_hash(file: FieldFile) -> str:
     """What a file of ours says of itself holds until its fields are changed in place."""
+    if file.members:
+        return hash_of_hashes([_content_hash(member) for member in file.members])
     if file.content_hash and file.content_hash == _hash_of_fields(file):
         return file.content_hash
     found = hashlib.sha256()
@@ -78,7 +81,7 @@ def _hash_of_fields(file: FieldFile) -> str:
     """Read in parts; a part is a whole number of chunks if it has room for one."""
     found = hashlib.sha256()
     with open_hdf5(file.path) as opened:
-        for key in file.keys:
+        for key in file.hashed or file.keys:
             dataset = opened[key]
             rows = max(1, HASHED_BYTES * len(dataset) // dataset.nbytes)
             if dataset.chunks and rows > dataset.chunks[0]:
@@ -97,10 +100,10 @@ def _key(task: Task, files: list[FieldFile], splits: Splits, every: int) -> str:
     for source in sorted(SOURCES.rglob("*.py")):
         found.update(source.read_bytes())
     found.update(repr((task.name, task.steady, task.centred, task.parameters, every)).encode())
-    for file in files:
-        status = file.path.stat()
+    for part in (member for file in files for member in file.members or (file,)):
+        status = part.path.stat()
         times = status.st_mtime_ns, status.st_ctime_ns
-        found.update(repr((str(file.path.resolve()), status.st_size, times, file.content_hash)).encode())
+        found.update(repr((str(part.path.resolve()), status.st_size, times, part.content_hash)).encode())
     found.update(splits.digest.encode())
     return found.hexdigest()[:16]
 
@@ -115,6 +118,7 @@ def _read(path: Path, task: Task, files: list[FieldFile], every: int) -> Measure
             target=FieldUnits(kept["target_mean"], kept["target_scale"]),
             condition_mean=kept["condition_mean"],
             condition_scale=kept["condition_scale"],
+            statics=FieldUnits(kept["statics_mean"], kept["statics_scale"]) if task.statics else None,
         )
         means = kept["mean_targets"] if task.steady else None
         found = Measured(units, means, tuple(map(str, kept["content_hashes"])))
@@ -127,10 +131,12 @@ def _require_plausible(found: Measured, task: Task, files: list[FieldFile], ever
     grid = tuple(-(-points // every) for points in files[0].grid)
     of_fields = (units.state.mean, units.state.scale, units.target.mean, units.target.scale)
     of_conditions = (units.condition_mean, units.condition_scale)
+    of_statics = (units.statics.mean, units.statics.scale) if units.statics else ()
     wanted = [
         *((part, shape) for part in of_fields[:2]),
         *((part, (len(files), len(task.target))) for part in of_fields[2:]),
         *((part, (1 + len(task.parameters),)) for part in of_conditions),
+        *((part, (len(files), len(task.statics))) for part in of_statics),
         *(
             []
             if found.mean_targets is None
@@ -147,7 +153,7 @@ def _require_plausible(found: Measured, task: Task, files: list[FieldFile], ever
 
 def _write(path: Path, found: Measured) -> None:
     """Whole or not at all: several ranks may write the same."""
-    units, means = found.units, found.mean_targets
+    units, means, statics = found.units, found.mean_targets, found.units.statics
     path.parent.mkdir(exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
@@ -162,6 +168,7 @@ def _write(path: Path, found: Measured) -> None:
                 condition_scale=units.condition_scale,
                 content_hashes=np.array(found.content_hashes),
                 **({} if means is None else {"mean_targets": means}),
+                **({} if statics is None else {"statics_mean": statics.mean, "statics_scale": statics.scale}),
             )
         partial.replace(path)
     finally:

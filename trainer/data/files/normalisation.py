@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -16,6 +17,8 @@ from trainer.errors import ConfigError
 # No field's: from 1.8e19 on a square is no float32, and 1e20, 9.97e36 and more mark what is missing in many
 # files. A value that is far less can make the scale of its field alone too, which no bound tells from data.
 TOO_LARGE = 1e19
+# Bytes of a trajectory that are measured at once; what is computed of them takes five times as much.
+LARGEST_READ = 2**28
 LEAST_VARIANCE = 1e-12  # what varies less is taken for a constant, with the scale 1
 
 
@@ -37,9 +40,11 @@ class Normalisation:
     target: FieldUnits
     condition_mean: np.ndarray  # of log dt and the logarithms of the parameters
     condition_scale: np.ndarray
+    statics: FieldUnits | None = None  # of static fields, where the task has some
 
     def plain(self) -> dict[str, list]:
         """As a checkpoint holds it."""
+        statics = self.statics
         return {
             "state_mean": self.state.mean.tolist(),
             "state_scale": self.state.scale.tolist(),
@@ -47,6 +52,8 @@ class Normalisation:
             "target_scale": self.target.scale.tolist(),
             "condition_mean": self.condition_mean.tolist(),
             "condition_scale": self.condition_scale.tolist(),
+            **({} if statics is None else {"statics_mean": statics.mean.tolist()}),
+            **({} if statics is None else {"statics_scale": statics.scale.tolist()}),
         }
 
 
@@ -77,6 +84,7 @@ def measure_normalisation(task: Task, files: list[FieldFile], table: PairTable, 
         target=units[-1],
         condition_mean=np.array([log.mean() for log in logs]),
         condition_scale=np.array([_scale(log.var()) for log in logs]),
+        statics=_static_units(files, table, every) if task.statics else None,
     )
 
 
@@ -86,13 +94,44 @@ def require_in_range(task: Task, files: list[FieldFile], table: PairTable, every
     def look_through(index: int) -> None:
         file, rows = files[index], table.rows_of(index)
         states = file.states(rows)
-        for row, frames in product(rows, _parts(task, file)):
+        stretches = [part for frames in _parts(task, file) for part in _stretches(file, frames, every)]
+        for row, frames in product(rows, stretches):
             fields = states.take(np.full(len(frames), row), frames, every)
             _range(file, int(row), frames, fields)
-            if (blank := _blank(fields)) is not None:
+            if (blank := _blank(fields, file, frames)) is not None:
                 raise _unwritten(file, int(row), frames, blank)
+        for row in rows if task.statics else ():
+            _statics_in_range(file, int(row), every)
 
     on_threads(look_through, range(len(files)), "checking file")
+
+
+def _static_units(files: list[FieldFile], table: PairTable, every: int) -> FieldUnits:
+    """One trajectory after the other, as there may be more than memory holds."""
+    means, scales = [], []
+    for index, file in enumerate(files):
+        total, squares, count = 0.0, 0.0, 0
+        for row in table.rows_of(index):
+            fields = _statics_in_range(file, int(row), every).astype(np.float64)
+            total, squares = (
+                total + fields.sum(axis=(0, 2, 3)),
+                squares + np.square(fields).sum(axis=(0, 2, 3)),
+            )
+            count += fields[:, 0].size
+        mean = total / count
+        means.append(mean)
+        scales.append([_scale(variance) for variance in squares / count - mean**2])
+    return FieldUnits(np.array(means, dtype=np.float32), np.array(scales, dtype=np.float32))
+
+
+def _statics_in_range(file: FieldFile, row: int, every: int) -> np.ndarray:
+    fields = file.read_statics(file.path, np.array([row]), every)
+    if not (np.abs(fields) < TOO_LARGE).all():
+        raise ConfigError(
+            f"{file.path}: {', '.join(file.statics)}: trajectory {row} holds NaN, infinity or more than "
+            f"{TOO_LARGE:g}. Remove it, or generate or download the file again"
+        )
+    return fields
 
 
 def measure_mean_targets(
@@ -125,11 +164,11 @@ def _field_units(
         file, rows = files[index], table.rows_of(index)
         states, total, squares, count = file.states(rows), 0.0, 0.0, 0
         lowest, highest, unwritten = np.inf, -np.inf, []
-        for row in rows:
-            fields = states.take(np.full(len(frames), row), frames, every)
-            low, high = _range(file, int(row), frames, fields)
+        for row, part in product(rows, _stretches(file, frames, every)):
+            fields = states.take(np.full(len(part), row), part, every)
+            low, high = _range(file, int(row), part, fields)
             lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
-            blank = _blank(fields)
+            blank = _blank(fields, file, part)
             unwritten += [] if blank is None else [(int(row), blank)]
             fields = fields.astype(np.float64)
             axes = (0, *range(2, fields.ndim))
@@ -165,16 +204,23 @@ def _parts(task: Task, file: FieldFile) -> list[np.ndarray]:
     return [np.arange(1), np.arange(1, 2)] if task.steady else [np.arange(file.frames)]
 
 
-def _blank(states: np.ndarray) -> str | None:
+def _stretches(file: FieldFile, frames: np.ndarray, every: int) -> list[np.ndarray]:
+    """Cut the frames so that no part of a trajectory takes more than LARGEST_READ, or one frame."""
+    points = math.prod(-(-points // every) for points in file.grid)
+    together = max(1, LARGEST_READ // (points * len(file.fields) * np.dtype(np.float32).itemsize))
+    return [frames[first : first + together] for first in range(0, len(frames), together)]
+
+
+def _blank(states: np.ndarray, file: FieldFile, frames: np.ndarray) -> str | None:
     """Say what of the states (frames, fields, *grid) of a trajectory is 0 everywhere, or nothing.
 
-    A trajectory may start from 0, which is no target.
+    A trajectory may start from 0, which is no target. In a steady task the frames are of two kinds.
     """
     zero_at_first = states.reshape(len(states), -1)[:, 0] == 0  # of most frames all that is looked at
-    blank = [frame for frame in np.flatnonzero(zero_at_first) if not states[frame].any()]
-    if len(blank) == len(states):
+    blank = [number for number in np.flatnonzero(zero_at_first) if not states[number].any()]
+    if len(blank) == len(states) and (len(states) == file.frames or file.frame_seconds is None):
         return ""
-    return next((f"frame {frame} of " for frame in blank if frame > 0), None)
+    return next((f"frame {frames[number]} of " for number in blank if frames[number] > 0), None)
 
 
 def _unwritten(file: FieldFile, row: int, frames: np.ndarray, blank: str) -> ConfigError:

@@ -10,7 +10,6 @@ import numpy as np
 
 from trainer.config.schema import DataConfig
 from trainer.data.layouts.field_file import FieldFile
-from trainer.data.tasks import TASKS
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def split_trajectories(config: DataConfig, task: str) -> Splits:
     held_out = min(count - 1, max(1, round(count * config.held_out_fraction)))
     order = np.random.default_rng([config.seed, 0, 1]).permutation(count)
     files = len(settings.cases)
-    strides = (1,) if TASKS[task].steady else config.frame_strides
+    strides = config.strides_of(task)
     return Splits(
         train=_table(settings.frames, strides, np.sort(order[held_out:]), files),
         held_out=_table(

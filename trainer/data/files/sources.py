@@ -13,6 +13,7 @@ from trainer.data.files.generated import KEY_DIGITS, generated_files
 from trainer.data.files.matching import asked_pattern, has_size, is_of_task, misfit
 from trainer.data.layouts.detect import open_field_file
 from trainer.data.layouts.field_file import FieldFile
+from trainer.data.layouts.joined import joined
 from trainer.data.tasks import TASKS
 from trainer.errors import ConfigError
 from trainer.process.ranks import is_first_rank
@@ -108,7 +109,13 @@ def _in_order(config: DataConfig, task: Task, found: list[FieldFile]) -> list[Fi
 
 
 def _only(found: list[FieldFile], task: Task, settings: TaskSettings, case: tuple[float, ...]) -> FieldFile:
-    """Return the file of a case; of several, the one with the configured size."""
+    """Return the file of a case; of several, the one with the configured size, or all as one."""
+    if task.joins_files:
+        shape = (settings.frames, tuple(settings.grid))
+        files = [file for file in found if (file.frames, file.grid) == shape] or found[:1]
+        for file in files:
+            _require_same_scales(file, files[0])
+        return joined(files)
     fitting = [file for file in found if has_size(file, settings)] or found[:1]
     if len(fitting) > 1:
         first, second, *_ = fitting

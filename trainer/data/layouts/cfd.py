@@ -1,8 +1,10 @@
 """Compressible flow: `density`, `pressure`, `Vx`, `Vy`, ... each (N, T, X[, Y[, Z]])."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
+import numpy as np
 
 from trainer.data.layouts.field_file import (
     FieldArrays,
@@ -19,6 +21,28 @@ from trainer.errors import ConfigError
 VELOCITIES = ("Vx", "Vy", "Vz")
 KEYS = {"density", "pressure", *VELOCITIES}
 AXES = ("X", "Y", "Z")
+
+
+def write_cfd(
+    path: Path,
+    fields: np.ndarray,
+    coordinates: Mapping[str, np.ndarray],
+    t: np.ndarray,
+    parameters: Mapping[str, float],
+    content_hash: str,
+) -> None:
+    """Write a file; fields are density, pressure and velocities (fields, N, T, *grid).
+
+    Coordinates are those of `x` and `y`. PDEBench stores one time more than frames.
+    """
+    with h5py.File(path, "w") as file:
+        for key, field in zip(("density", "pressure", *VELOCITIES), fields, strict=False):
+            file.create_dataset(key, data=field.astype(np.float32, copy=False))
+        for axis, places in coordinates.items():
+            file.create_dataset(f"{axis}-coordinate", data=places.astype(np.float32))
+        file.create_dataset("t-coordinate", data=np.append(t, 2 * t[-1] - t[-2]).astype(np.float32))
+        file.attrs.update(parameters)
+        file.attrs["content_hash"] = content_hash
 
 
 def describe(path: Path) -> FieldFile:

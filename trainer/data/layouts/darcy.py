@@ -13,7 +13,15 @@ from trainer.data.layouts.field_file import (
     spacing_of,
     stored_hash,
 )
-from trainer.data.layouts.stored import Array, Part, copy_part, map_dataset, open_hdf5, rows_of_chunks
+from trainer.data.layouts.stored import (
+    EVERY_FRAME,
+    Array,
+    Part,
+    copy_part,
+    map_dataset,
+    open_hdf5,
+    rows_of_chunks,
+)
 from trainer.errors import ConfigError
 
 KEYS = {"nu", "tensor"}
@@ -36,11 +44,13 @@ class GivenAndAsked:
             state[:] = self.frames[frame][row, ..., ::every, ::every]
         return states
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
-        coefficient, solution = self.frames
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         cut = (slice(None, None, every),) * 2
-        copy_part(states[:, 0, 0], coefficient, rows, *cut)
-        copy_part(states[:, 1], solution, rows, slice(None), *cut)
+        for place, frame in enumerate(range(2)[frames]):
+            if frame == 0:
+                copy_part(states[:, place, 0], self.frames[0], rows, *cut)
+            else:
+                copy_part(states[:, place], self.frames[1], rows, slice(None), *cut)
 
 
 def write_darcy(

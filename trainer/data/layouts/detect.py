@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from trainer.data.layouts import cfd, darcy, grouped, scalar_1d
+from trainer.data.layouts import cfd, darcy, grouped, incompressible, scalar_1d
 from trainer.data.layouts.field_file import FieldFile
 from trainer.data.layouts.stored import open_hdf5
 from trainer.errors import ConfigError
 
 KNOWN = (
-    "scalar 1-D (tensor, x-coordinate, t-coordinate), Darcy (nu, tensor), flow (density, pressure, Vx) "
-    "or groups 0000, 0001, ..."
+    "scalar 1-D (tensor, x-coordinate, t-coordinate), Darcy (nu, tensor), flow (density, pressure, Vx), "
+    "incompressible flow (velocity, particles, force, t) or groups 0000, 0001, ..."
 )
 
 
@@ -25,6 +25,8 @@ def open_field_file(path: Path) -> FieldFile:
         layouts[name] = darcy.describe if is_darcy else scalar_1d.describe
     if keys & cfd.KEYS:
         layouts[", ".join(sorted(keys & cfd.KEYS))] = cfd.describe
+    if keys & incompressible.KEYS:
+        layouts[", ".join(sorted(keys & incompressible.KEYS))] = incompressible.describe
     if has_groups:
         layouts["0000, ..."] = grouped.describe
     if len(layouts) > 1:

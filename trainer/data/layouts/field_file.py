@@ -1,5 +1,7 @@
 """One HDF5 file of fields, whatever its layout, and how its states are read without reading all of it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +13,15 @@ import numpy as np
 
 from trainer.contracts.task import Layout
 from trainer.data.layouts.pieces import Pieces
-from trainer.data.layouts.stored import Array, OpenArrays, Part, copy_part, read_part, rows_of_chunks
+from trainer.data.layouts.stored import (
+    EVERY_FRAME,
+    Array,
+    OpenArrays,
+    Part,
+    copy_part,
+    read_part,
+    rows_of_chunks,
+)
 from trainer.errors import ConfigError
 
 LARGEST_UNEVENNESS = 0.01  # of steps between points or frames, relative
@@ -36,7 +46,7 @@ class FieldFile:
     path: Path
     layout: Layout
     fields: tuple[str, ...]
-    keys: tuple[str, ...]  # of the datasets with the states
+    keys: tuple[str, ...]  # of the datasets with the states, as errors name them
     trajectories: int
     frames: int  # a steady file has two: what is given, and what is asked for
     grid: tuple[int, ...]
@@ -45,18 +55,26 @@ class FieldFile:
     parameters: Mapping[str, float]
     content_hash: str | None  # of files that we wrote
     open_arrays: Callable[[Path], OpenArrays]
+    hashed: tuple[str, ...] = ()  # datasets whose bytes, one behind the other, are hashed; none: the keys
+    statics: tuple[str, ...] = ()  # fields that do not change with time
+    # Of path, rows and n: the static fields (rows, statics, *grid) at every n-th point.
+    read_statics: Callable[[Path, np.ndarray, int], np.ndarray] | None = None
+    members: tuple[FieldFile, ...] = ()  # files that are read as this one
 
-    def states(self, rows: np.ndarray | None = None, *, keeps: bool = False) -> States:
+    def states(
+        self, rows: np.ndarray | None = None, *, keeps: bool = False, most_bytes: int | None = None
+    ) -> States:
         """Return a reader of these trajectories (in ascending order; None: all of them).
 
-        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read.
+        For a chunked file it keeps two pieces in memory, or with `keeps` everything that it has read, up to
+        `most_bytes` if there is such a bound.
         """
         arrays = self.open_arrays(self.path)
         if arrays.rows_together == 0:
             return arrays
         wanted = np.arange(self.trajectories) if rows is None else rows
         shape = (self.frames, len(self.fields), *self.grid)
-        return Pieces(self.path, arrays, shape, wanted, keeps=keeps)
+        return Pieces(self.path, arrays, shape, wanted, keeps=keeps, most_bytes=most_bytes)
 
 
 class FieldArrays:
@@ -72,9 +90,9 @@ class FieldArrays:
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray:
         return np.stack([array[(rows, frames, *self._cut(every))] for array in self.arrays], axis=1)
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         for field, array in enumerate(self.arrays):
-            copy_part(states[:, :, field], array, rows, slice(None), *self._cut(every))
+            copy_part(states[:, :, field], array, rows, frames, *self._cut(every))
 
     def _cut(self, every: int) -> tuple[slice, ...]:
         return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)
@@ -186,7 +204,12 @@ def frame_interval(path: Path, place: h5py.Group, key: str, frames: int) -> floa
             f"{path}: {name}: got shape {dataset.shape}, expected {frames} or {frames + 1} entries: one per "
             "frame and at most one more. Write the times of the frames"
         )
-    times = read_part(path, dataset, ()).astype(np.float64)
+    return interval_of_times(path, name, read_part(path, dataset, ()), frames)
+
+
+def interval_of_times(path: Path, name: str, stored: np.ndarray, frames: int) -> float:
+    """Seconds between frames at these times, of which there may be one more."""
+    times = stored.astype(np.float64)
     steps = np.diff(times[:frames])
     if not (steps.min() > 0 and np.allclose(steps, steps.mean(), rtol=LARGEST_UNEVENNESS, atol=0)):
         raise ConfigError(

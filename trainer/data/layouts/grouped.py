@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import h5py
@@ -15,7 +16,15 @@ from trainer.data.layouts.field_file import (
     spacing_of,
     stored_hash,
 )
-from trainer.data.layouts.stored import Array, Part, copy_part, map_dataset, open_hdf5, rows_of_chunks
+from trainer.data.layouts.stored import (
+    EVERY_FRAME,
+    Array,
+    Part,
+    copy_part,
+    map_dataset,
+    open_hdf5,
+    rows_of_chunks,
+)
 from trainer.errors import ConfigError
 
 GROUP = re.compile(r"\d{4,}")
@@ -36,14 +45,32 @@ class Trajectories:
         states = [self.arrays[row][(frame, *cut)] for row, frame in zip(rows, frames, strict=True)]
         return np.moveaxis(np.stack(states), -1, 1)
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None:
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None:
         chosen = np.arange(len(self.arrays))[rows]
         for trajectory, row in zip(states, chosen, strict=True):
             place = np.moveaxis(trajectory, 1, -1)
-            copy_part(place, self.arrays[row], slice(None), *self._cut(every), slice(None))
+            copy_part(place, self.arrays[row], frames, *self._cut(every), slice(None))
 
     def _cut(self, every: int) -> tuple[slice, ...]:
         return (slice(None, None, every),) * (len(self.arrays[0].shape) - 2)
+
+
+def write_grouped(
+    path: Path,
+    data: np.ndarray,
+    coordinates: Mapping[str, np.ndarray],
+    parameters: Mapping[str, float],
+    content_hash: str,
+) -> None:
+    """Write a file; data are (N, T, *grid, C), coordinates those of `x`, `y` and `t`."""
+    with h5py.File(path, "w") as file:
+        for number, trajectory in enumerate(data):
+            group = file.create_group(f"{number:04d}")
+            group.create_dataset("data", data=trajectory.astype(np.float32, copy=False))
+            for key, places in coordinates.items():
+                group.create_dataset(f"grid/{key}", data=places.astype(np.float32))
+        file.attrs.update(parameters)
+        file.attrs["content_hash"] = content_hash
 
 
 def describe(path: Path) -> FieldFile:
@@ -82,6 +109,7 @@ def describe(path: Path) -> FieldFile:
             layout="grouped",
             fields=tuple(f"field{number}" for number in range(shape[-1])),
             keys=tuple(f"{name}/data" for name in (groups[0], groups[-1])),
+            hashed=tuple(f"{name}/data" for name in groups),
             trajectories=len(groups),
             frames=shape[0],
             grid=shape[1:-1],

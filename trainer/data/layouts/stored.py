@@ -14,6 +14,8 @@ from trainer.errors import ConfigError
 
 CANNOT_LOCK = "unable to lock file"  # in what HDF5 says
 
+EVERY_FRAME = slice(None)
+
 Part = slice | np.ndarray  # of one axis; indices are in ascending order
 
 
@@ -28,7 +30,7 @@ class OpenArrays(Protocol):
 
     def take(self, rows: np.ndarray, frames: np.ndarray, every: int) -> np.ndarray: ...
 
-    def read_into(self, states: np.ndarray, rows: Part, every: int) -> None: ...
+    def read_into(self, states: np.ndarray, rows: Part, every: int, frames: slice = EVERY_FRAME) -> None: ...
 
 
 def open_hdf5(path: Path) -> h5py.File:

@@ -122,7 +122,11 @@ class Evaluator:
         prediction = model(pairs.task.name, batch.field, batch.condition).double()
         target = batch.next_field.double()
         means = pairs.mean_targets
-        unchanged = batch.field if means is None else torch.from_numpy(means[pairs.file_of(chosen)])
+        unchanged = (
+            batch.field[:, : len(pairs.task.state)]
+            if means is None
+            else torch.from_numpy(means[pairs.file_of(chosen)])
+        )
         unchanged = unchanged.to(target)
         units = [part.to(target) for part in pairs.target_units(chosen)]
         relative = relative_errors(physical(prediction, *units), physical(target, *units))

@@ -6,7 +6,8 @@ the Fourier modes (fRMSE) are a root mean square over trajectories. Each is then
 steps; a steady task has one step. Every rank takes its share of the trajectories.
 
 The mass gap is ours, of tasks that conserve the mean of a field: by how much the mean has changed at the last
-frame, in root mean squares of the field at the first.
+frame, in root mean squares of the field at the first. So are the scores of a task's laws, as means over
+trajectories at the last frame, of what was predicted and, under the name `..._true`, of the file itself.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Rollouts:
         mass_at_start = physical(state, *units).flatten(2).mean(dim=2)
         size_at_start = physical(state, *units).flatten(2).square().mean(dim=2).sqrt()
         for frame in self.frames[1:]:
-            parts = zip(state.split(self.at_once), conditions, strict=True)
+            given = self.pairs.with_statics(state, self.mine)
+            parts = zip(given.split(self.at_once), conditions, strict=True)
             state = torch.cat([model(task.name, *part) for part in parts])
             predicted, target = (physical(part.double(), *units) for part in (state, self._frame(frame)))
             totals.append(_sums(predicted, target))
@@ -55,6 +57,7 @@ class Rollouts:
         if task.conserved:
             drift = (predicted.flatten(2).mean(dim=2) - mass_at_start).abs()
             found |= self._mass_gaps(drift / size_at_start.clamp_min(1e-12))
+        found |= self._scores(predicted, target)
         return {f"{name}/{task.name}": value for name, value in found.items()}
 
     def _means(
@@ -87,6 +90,20 @@ class Rollouts:
         mine = torch.stack([gaps.mean(dim=1).sum(), gaps.new_tensor(len(gaps)), _largest(gaps)])
         sums, counts, worst = self.world.gather(mine).T
         return {"mass_gap": (sums.sum() / counts.sum()).item(), "mass_gap_max": worst.max().item()}
+
+    def _scores(
+        self, predicted: Float[Tensor, "n fields *grid"], target: Float[Tensor, "n fields *grid"]
+    ) -> dict[str, float]:
+        scores, ends = self.pairs.task.scores, {"": predicted, "_true": target}
+        if not scores:
+            return {}
+        start = physical(self._frame(0).double(), *self._units())
+        spacing = tuple(step * self.pairs.every for step in self.pairs.files[0].spacing)
+        of_each = [score.of(start, end, spacing).double().sum() for score in scores for end in ends.values()]
+        mine = torch.stack([*of_each, predicted.new_tensor(len(predicted))])
+        *sums, count = self.world.gather(mine).sum(dim=0)
+        names = [f"physics_{score.name}{which}" for score in scores for which in ends]
+        return {name: (total / count).item() for name, total in zip(names, sums, strict=True)}
 
     def _frame(self, frame: int) -> Tensor:
         units = self.pairs.normalisation.state if frame == 0 else self.pairs.normalisation.target

@@ -1,5 +1,6 @@
 // Uploads a folder as an artifact of the workflow run, where there is a back end that takes it.
 import { createHash } from 'node:crypto'
+import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../errors.ts'
 import { type ArtifactFiles, chooseArtifactFiles } from './artifact-files.ts'
@@ -33,6 +34,24 @@ export async function uploadArtifact(
     if (id === undefined) throw new Error('the service named no id')
     return { status: 'uploaded', id, bytes: size ?? 0, url: artifactUrl(id), leftOut: chosen.leftOut }
   } catch (error) {
+    return { status: 'not-uploaded', reason: `artifact "${name}": ${messageOf(error)}${remedy(error)}` }
+  }
+}
+
+export type PageOutcome = { status: 'uploaded'; url: string } | { status: 'not-uploaded'; reason: string }
+
+const PAGE_TIMEOUT_MS = 60_000
+
+/** As it is, not in an archive, so that a browser shows it; its name is that of the file. Never throws. */
+export async function uploadPage(file: string, timeoutMs = PAGE_TIMEOUT_MS): Promise<PageOutcome> {
+  const obstacle = findObstacle()
+  if (obstacle !== null) return { status: 'not-uploaded', reason: obstacle }
+  try {
+    const { id } = await withTimeout(upload(basename(file), [file], dirname(file), true), timeoutMs)
+    if (id === undefined) throw new Error('the service named no id')
+    return { status: 'uploaded', url: artifactUrl(id) }
+  } catch (error) {
+    const name = basename(file)
     return { status: 'not-uploaded', reason: `artifact "${name}": ${messageOf(error)}${remedy(error)}` }
   }
 }
@@ -89,10 +108,10 @@ function hasArtifacts(serverUrl = 'https://github.com'): boolean {
   return host === 'github.com' || host.endsWith('.ghe.com') || host.endsWith('.localhost')
 }
 
-async function upload(name: string, files: string[], rootDirectory: string) {
+async function upload(name: string, files: string[], rootDirectory: string, skipArchive = false) {
   // Half of the action's start-up time is this import, and most calls of the command line never need it.
   const { DefaultArtifactClient } = await import(/* webpackMode: "eager" */ '@actions/artifact')
-  return await new DefaultArtifactClient().uploadArtifact(name, files, rootDirectory)
+  return await new DefaultArtifactClient().uploadArtifact(name, files, rootDirectory, { skipArchive })
 }
 
 async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {

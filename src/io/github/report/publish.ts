@@ -4,7 +4,7 @@ import { type Combined, isCombinedAcceptable, missedGates } from '../../../recor
 import { renderCombinedSections } from '../../../report/combined.ts'
 import { type CheckReport, concludedCheck, isAccepted } from '../../../report/github/check.ts'
 import { type CommentSection, fitComment } from '../../../report/github/comment.ts'
-import { acceptanceSection, linkSection, staleSection } from '../../../report/github/sections.ts'
+import { acceptanceSection, type Links, linkSection, staleSection } from '../../../report/github/sections.ts'
 import { explainGitHubError } from '../api-error.ts'
 import { callGitHub, type Repository } from '../client.ts'
 import { findAcceptance } from '../event/acceptance.ts'
@@ -36,7 +36,7 @@ export interface Published {
 export async function publishCombined(
   place: Place,
   combined: Combined,
-  artifactUrl: string | null,
+  links: Links,
   notes: readonly CommentSection[] = [],
 ): Promise<Published> {
   const { acceptance, warnings } = await lookForAcceptance(place, combined)
@@ -47,7 +47,7 @@ export async function publishCombined(
     ...staleSection(place),
     ...notes,
     ...rest,
-    linkSection(place, artifactUrl),
+    linkSection(place, links),
   ]
   const shown = await show(place, sections, concludedCheck(combined, acceptance, sections))
   return { ...shown, isAccepted: isAccepted(combined, acceptance), warnings }

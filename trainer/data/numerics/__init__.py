@@ -1,0 +1,1 @@
+"""Numerical schemes that the solvers of several tasks share."""
