@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 
 export const REPOSITORY = join(import.meta.dirname, '..', '..')
 /** Compiled by `tsc -p tsconfig.build.json`, which npm test does first. */
-const CLI = join(REPOSITORY, 'lib', 'cli.js')
+export const CLI = join(REPOSITORY, 'lib', 'cli.js')
 
 export interface Ended {
   exitCode: number | null

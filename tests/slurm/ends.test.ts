@@ -1,7 +1,12 @@
 // What may end a launch on a real Slurm, each with who is left, what the verdict says, and how --resume goes on.
+import { execFile } from 'node:child_process'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { listProcesses } from '../../src/io/process/process-table.ts'
 import { EXPERIMENT_FILE } from '../fixtures/experiments/an-experiment.ts'
 import { readResult } from '../fixtures/experiments/read-result.ts'
+import { CLI } from '../harness/command-line.ts'
 import { processesIn } from '../harness/processes.ts'
 import {
   hold,
@@ -15,6 +20,7 @@ import {
   slurm,
   start,
   variablesOf,
+  wordsOf,
 } from './on-cluster.ts'
 
 /** Block 1 is done, and the first launch of block 2 waits with its ranks. */
@@ -27,6 +33,10 @@ async function inBlock2(changes: Parameters<typeof onNodes>[0] = {}) {
   const job = await jobOf(running)
   const ranks = await ranksOf(folder, HELD)
   return { folder, running, job, ranks }
+}
+
+function agentsIn(folder: string): number[] {
+  return processesWith('agent.py launch', folder).filter((pid) => !wordsOf(pid)[0]?.endsWith('srun'))
 }
 
 /** To its verdict, with block 1 as it was. */
@@ -64,18 +74,18 @@ describe.concurrent('a launch ends', () => {
     [
       'by the end of srun',
       /srun ended by SIGKILL before the launch did/,
-      ({ job }) => {
-        for (const pid of processesWith(`srun --jobid=${job} `)) process.kill(pid, 'SIGKILL')
+      ({ folder }) => {
+        for (const pid of processesWith('srun --jobid=', folder)) process.kill(pid, 'SIGKILL')
       },
     ],
     [
       'by the end of a step daemon',
       /was ended on node n\d+ by SIGTERM|srun ended/,
-      ({ job }) => {
-        const daemons = processesWith(`slurmstepd: [${job}.`).filter(
-          (pid) => !processesWith(`slurmstepd: [${job}.batch]`).includes(pid),
-        )
-        process.kill(daemons.at(-1) ?? Number.NaN, 'SIGKILL')
+      ({ folder }) => {
+        // It started the agent of its node.
+        const agents = agentsIn(folder)
+        const [daemon] = listProcesses().flatMap(({ pid, parent }) => (agents.includes(pid) ? [parent] : []))
+        process.kill(daemon ?? Number.NaN, 'SIGKILL')
       },
     ],
     [
@@ -106,10 +116,9 @@ describe.concurrent('a launch ends', () => {
 
   it('with a node that is lost, which is not seen empty, and nothing more is launched', async () => {
     const { folder, running, job } = await inBlock2({ launch: { slurm: { partition: 'lossy' } } })
-    const agent = processesWith('agent.py launch').find((pid) =>
-      variablesOf(pid).includes('SLURMD_NODENAME=n20'),
-    )
-    for (const pid of [processesWith('slurmd -N n20 ')[0], agent]) process.kill(pid ?? Number.NaN, 'SIGKILL')
+    const agent = agentsIn(folder).find((pid) => variablesOf(pid).includes('SLURMD_NODENAME=n20'))
+    const [daemon] = processesWith('slurmd -N n20 ', process.env.SLURM_CONF ?? '')
+    for (const pid of [daemon, agent]) process.kill(pid ?? Number.NaN, 'SIGKILL')
     try {
       const { stderr } = await running.ended
       expect(stderr).toMatch(/one of its nodes failed.*node n20 is not seen empty/)
@@ -152,16 +161,23 @@ describe.concurrent('a launch ends', () => {
     expect(outcomes[0]).toMatchObject({ status: 'failed' })
   })
 
-  it('by the end of the salloc around it only with its own end', async () => {
+  it('of an allocation around it by scancel, and not by the SIGKILL of the salloc that took it', async () => {
     const folder = await onNodes()
     await hold(folder, HELD)
-    await slurm('salloc', '--no-shell', '--nodes=2', '--exclusive', '--job-name=lost-salloc')
-    const job = await slurm('squeue', '--noheader', '--name=lost-salloc', '--format=%i')
-    const running = start(folder, undefined, { SLURM_JOB_ID: job })
-    await ranksOf(folder, HELD)
+    const name = `--job-name=${basename(folder)}`
+    const command = [process.execPath, CLI, 'run', EXPERIMENT_FILE, '--out', join(folder, 'out')]
+    const environment = { ...process.env, XDG_STATE_HOME: folder }
+    const running = promisify(execFile)('salloc', [name, '--nodes=2', '--exclusive', ...command], {
+      cwd: folder,
+      env: environment,
+    }).catch((error: { stderr: string }) => error)
+    const ranks = await ranksOf(folder, HELD)
+    for (const pid of processesWith('salloc', folder)) process.kill(pid, 'SIGKILL')
+    const job = await slurm('squeue', '--noheader', `--name=${basename(folder)}`, '--format=%i')
+    expect(ranks.every((pid) => processesIn(folder).includes(pid))).toBe(true)
     await slurm('scancel', job)
-    const { stderr } = await running.ended
-    expect(stderr).toContain('cancelled it (scancel)')
-    expect(processesIn(folder)).toEqual([])
+    expect((await running).stderr).toContain('cancelled it (scancel)')
+    await isEmpty(folder)
+    expect((await readResult(folder)).outcomes[0]).toMatchObject({ status: 'finished' })
   })
 })

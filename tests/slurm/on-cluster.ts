@@ -81,11 +81,11 @@ function textOf(path: string): string {
   }
 }
 
-/** Whose command line has the text. */
-export function processesWith(text: string): number[] {
+/** Whose command line has all of these: a host may have several clusters, with nodes and jobs of the same names. */
+export function processesWith(...texts: readonly string[]): number[] {
   return listProcesses()
     .map(({ pid }) => pid)
-    .filter((pid) => wordsOf(pid).join(' ').includes(text))
+    .filter((pid) => texts.every((text) => wordsOf(pid).join(' ').includes(text)))
 }
 
 export async function slurm(program: string, ...words: string[]): Promise<string> {
