@@ -4,6 +4,7 @@ import { noiseFloorOf } from './judge/checks/aa.ts'
 import { compare } from './judge/compare.ts'
 import { lookRuleOf } from './judge/looks/look-rule.ts'
 import { checkCompileCaches } from './judge/machine/compile-cache.ts'
+import { checkInterconnect } from './judge/machine/interconnect.ts'
 import { checkMachine, usedMachines } from './judge/machine/machine.ts'
 import { asInvalid, withMachine } from './judge/machine/machine-verdict.ts'
 import { checkNeighbours } from './judge/machine/rented.ts'
@@ -50,6 +51,7 @@ export function assess(
   const warmUpStepsOf = ({ run }: FinishedRun) => warmUpSteps.get(run.id) ?? 0
   const machineChecks = [
     ...checkMachine(watched.preflight, runs, machines),
+    ...checkInterconnect(experiment, watched.preflight, attempts.counting),
     checkCompileCaches(attempts.counting),
     ...checkRepeats(attempts),
     ...checkStepClock(finishedOf(outcomes), warmUpStepsOf, watched),

@@ -24,7 +24,7 @@ test('clock and curves leave out the warm-up steps of each run, not those of ano
   }))
   const records = new Map(
     launched.flatMap(({ outcome: { run } }) =>
-      run.variant === 'optimized' ? [[run.id, aMachineRecord({ steps: reports })] as const] : [],
+      run.variant === 'optimized' ? [[run.id, [aMachineRecord({ steps: reports })]] as const] : [],
     ),
   )
   const { curves, machineChecks, verdict } = assess(aRequest({ experiment }), launched, {

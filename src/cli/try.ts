@@ -15,7 +15,7 @@ import { ProgressView } from '../io/run/progress.ts'
 import { runsToTry, tryVariants } from '../io/run/try-variants.ts'
 import { cancelOnSignals } from '../io/system/cancel.ts'
 import { plainText, sanitizeLine } from '../io/system/sanitize.ts'
-import { checkMachine } from '../judge/machine/machine.ts'
+import { unfitChecks } from '../judge/machine/machine.ts'
 import { judgeTrial, type Trial } from '../judge/trial.ts'
 import type { Watched } from '../measure/machine-record.ts'
 import type { Launched } from '../measure/outcome.ts'
@@ -52,8 +52,8 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
     { ...opened, experiment, workingDirectory: site.workingDirectory, isResumed: false },
     { ...stage, onAllocation: () => {} },
   )
-  const machine = await site.examine(experiment, stage.cancelled)
-  requireFit(machine.seen)
+  const machine = await site.examine(experiment, engine, stage.cancelled)
+  requireFit(experiment, machine.seen)
   const launched = await tryVariants(opened, {
     ...{ cancelled: stage.cancelled, machine, engine, onStart: () => {} },
     progress: new ProgressView(runsToTry(experiment), process.stdout, false),
@@ -71,8 +71,8 @@ async function tryExperiment(file: string, flags: Flags): Promise<void> {
 }
 
 /** Another training on the same GPUs would be disturbed, and what is measured there now too. */
-function requireFit({ preflight }: Watched): void {
-  const unfit = checkMachine(preflight, [], []).filter(({ status }) => status === 'failed')
+function requireFit(experiment: Experiment, { preflight }: Watched): void {
+  const unfit = unfitChecks(experiment, preflight)
   if (unfit.length > 0)
     throw new UnfitMachineError(unfit.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
 }

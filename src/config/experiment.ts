@@ -9,6 +9,7 @@ import { LOOK_KEYS, withLooks } from './looks.ts'
 import { metricsSection } from './metrics.ts'
 import { mapping, settings } from './parse/mapping.ts'
 import { PRESET_NAMES } from './presets.ts'
+import { TRANSPORTS } from './transports.ts'
 
 export const VARIANTS = ['baseline', 'optimized'] as const
 export type Variant = (typeof VARIANTS)[number]
@@ -94,6 +95,12 @@ const launch = mapping({
     .optional()
     .describe(
       'Price of one GPU for an hour, in any currency. The report then shows costs, and the gate cost_per_run can be used.',
+    ),
+  interconnect: z
+    .enum(TRANSPORTS)
+    .optional()
+    .describe(
+      'How NCCL has to move data between nodes, or between the GPUs of one host. Another transport makes the experiment invalid. Without it, sockets are a warning.',
     ),
   lock_minutes: z
     .number()

@@ -67,12 +67,12 @@ export function nextStep(state: RunState): Step {
 function stopBefore(
   run: PlannedRun,
   counting: readonly Launched[],
-  { kept, isCancelled, watched }: RunState,
+  { experiment, kept, isCancelled, watched }: RunState,
 ): NotRunReason | null {
   if (isIn(kept, run)) return null
   if (isCancelled) return 'stopped'
   if (counting.some(isFailedWarmUp)) return 'failed'
-  return isFit(watched.preflight) ? null : 'unfit'
+  return isFit(experiment, watched.preflight) ? null : 'unfit'
 }
 
 /** Why the plan ends before this run of it; null if it goes on. */

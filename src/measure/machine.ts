@@ -7,10 +7,13 @@ import { type FinishedRun, summarizeRuns } from './summary.ts'
 /** null is "not measured": no GPU, a driver that does not tell, or no sample in the steady part of the run. */
 export interface MachineSummary {
   readonly runId: string
+  /** The first node first; one where an experiment has one host. */
+  readonly nodes: readonly NodeSummary[]
+  /** Of all nodes, as all that follows. */
   readonly gpus: number
   /** Those of the GPU with the fewest. */
   readonly steadySamples: number
-  /** False when sampling ended before the run did, or paused. */
+  /** False when sampling ended before the run did, or paused, on any node. */
   readonly isComplete: boolean
   readonly meanSmClockMhz: number | null
   readonly minSmClockMhz: number | null
@@ -26,11 +29,20 @@ export interface MachineSummary {
   readonly powerCapShare: number | null
   /** Mean over steady samples and GPUs of the share of time in which any kernel ran. */
   readonly utilization: number | null
+}
+
+export interface NodeSummary {
+  /** Null on the one host of an experiment. */
+  readonly node: string | null
+  readonly isComplete: boolean
+  readonly slowdownShare: number | null
   /** Process ids that are not of this run; null where not even our own could be seen. */
   readonly foreignProcesses: readonly number[] | null
   readonly processesLeft: readonly number[] | null
   readonly fingerprintBefore: string | null
   readonly fingerprintAfter: string | null
+  /** Why its GPUs were not locked; null where nothing says so. */
+  readonly unlocked: string | null
 }
 
 /** Bits of NVML's clocksEventReasons: hardware slowdown, software and hardware thermal, hardware power brake. */
@@ -52,45 +64,80 @@ interface SteadyWindow extends Window {
 /** Of the runs that were watched, each in its own steady part, so that a run is judged alike whatever follows it. */
 export function summarizeMachines(runs: readonly FinishedRun[], { records }: Watched): MachineSummary[] {
   return runs.flatMap((run) => {
-    const record = records.get(run.run.id)
-    return record === undefined ? [] : [summarizeMachine(run, record)]
+    const ofNodes = records.get(run.run.id)
+    return ofNodes === undefined ? [] : [summarizeMachine(run, ofNodes)]
   })
 }
 
-/** A cache: neither a run nor its record changes, and each later launch asks about both again. */
-const summaries = new WeakMap<FinishedRun, { record: MachineRecord; summary: MachineSummary }>()
+/** A cache: neither a run nor its records change, and each later launch asks about both again. */
+const summaries = new WeakMap<FinishedRun, { records: readonly MachineRecord[]; summary: MachineSummary }>()
 
-export function summarizeMachine(run: FinishedRun, record: MachineRecord): MachineSummary {
+export function summarizeMachine(run: FinishedRun, records: readonly MachineRecord[]): MachineSummary {
   const known = summaries.get(run)
-  if (known?.record === record) return known.summary
-  const summary = summaryOf(run, record)
-  summaries.set(run, { record, summary })
+  if (known?.records === records) return known.summary
+  const summary = summaryOf(run, records)
+  summaries.set(run, { records, summary })
   return summary
 }
 
-function summaryOf(run: FinishedRun, record: MachineRecord): MachineSummary {
-  const window = steadyWindow(run, record)
-  const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
-  const perGpu = record.gpus.map((_, gpu) => steady.filter((sample) => sample.gpu === gpu))
+/** One GPU of one node, with its samples in the steady part. */
+interface SeenGpu {
+  readonly record: MachineRecord
+  readonly gpu: number
+  readonly window: SteadyWindow | null
+  readonly samples: readonly GpuSample[]
+}
+
+function summaryOf(run: FinishedRun, records: readonly MachineRecord[]): MachineSummary {
+  const warmUpSteps = warmUpStepsOf(run)
+  const windows = records.map((record) => steadyWindow(run, record, warmUpSteps))
+  const perNode = records.map((record, index) => seenGpus(record, windows[index] ?? null))
+  const gpus = perNode.flat()
+  const steady = gpus.flatMap(({ samples }) => samples)
   const clocks = valuesOf(steady, 'sm_clock_mhz')
+  const nodes = records.map((record, index) => nodeSummary(record, perNode[index] ?? []))
   return {
     runId: run.run.id,
-    gpus: record.gpus.length,
-    steadySamples: perGpu.reduce((fewest, { length }) => Math.min(fewest, length), steady.length),
-    isComplete: (record.end?.is_complete ?? false) && !hasGap(record),
+    nodes,
+    gpus: gpus.length,
+    steadySamples: gpus.reduce((fewest, { samples }) => Math.min(fewest, samples.length), steady.length),
+    isComplete: nodes.length > 0 && nodes.every(({ isComplete }) => isComplete),
     meanSmClockMhz: mean(clocks),
     minSmClockMhz: extreme(clocks, Math.min),
-    maxTemperatureCelsius: extreme(valuesOf(record.samples, 'temperature_celsius'), Math.max),
-    powerWatts: total(perGpu.map((samples, gpu) => powerOf(record, gpu, window) ?? meanPower(samples))),
-    steadySecondsPerSample: window?.secondsPerSample ?? null,
-    energyJoules: total(record.gpus.map((_, gpu) => counted(record, gpu, EVER)?.joules ?? null)),
-    slowdownShare: largestShare(perGpu, SLOWDOWN_BITS),
-    powerCapShare: largestShare(perGpu, POWER_CAP_BIT),
+    maxTemperatureCelsius: extreme(
+      records.flatMap(({ samples }) => valuesOf(samples, 'temperature_celsius')),
+      Math.max,
+    ),
+    powerWatts: total(gpus.map((gpu) => powerOf(gpu) ?? meanPower(gpu.samples))),
+    // The samples are those of the whole launch, so that one clock is enough.
+    steadySecondsPerSample: windows[0]?.secondsPerSample ?? null,
+    energyJoules: total(gpus.map(({ record, gpu }) => counted(record, gpu, EVER)?.joules ?? null)),
+    slowdownShare: largestShare(gpus, SLOWDOWN_BITS),
+    powerCapShare: largestShare(gpus, POWER_CAP_BIT),
     utilization: mean(valuesOf(steady, 'utilization')),
+  }
+}
+
+function seenGpus(record: MachineRecord, window: SteadyWindow | null): SeenGpu[] {
+  const steady = window === null ? [] : record.samples.filter(({ seconds }) => isWithin(window, seconds))
+  return record.gpus.map((_, gpu) => ({
+    record,
+    gpu,
+    window,
+    samples: steady.filter((sample) => sample.gpu === gpu),
+  }))
+}
+
+function nodeSummary(record: MachineRecord, gpus: readonly SeenGpu[]): NodeSummary {
+  return {
+    node: record.node,
+    isComplete: (record.end?.is_complete ?? false) && !hasGap(record),
+    slowdownShare: largestShare(gpus, SLOWDOWN_BITS),
     foreignProcesses: foreignProcesses(record),
     processesLeft: record.end?.processes_left ?? null,
     fingerprintBefore: record.fingerprint,
     fingerprintAfter: record.end?.fingerprint ?? null,
+    unlocked: record.unlocked,
   }
 }
 
@@ -100,8 +147,7 @@ const EVER: Window = { from: 0, to: Number.POSITIVE_INFINITY }
  * The time of the timed steps on the sampler's clock. Steps are reported some time after they are done, all of
  * them at the end by some trainers: the window is never shorter than the timed steps themselves.
  */
-function steadyWindow(run: FinishedRun, { steps }: MachineRecord): SteadyWindow | null {
-  const warmUpSteps = warmUpStepsOf(run)
+function steadyWindow(run: FinishedRun, { steps }: MachineRecord, warmUpSteps: number): SteadyWindow | null {
   const last = steps.at(-1)
   const warm = steps.find(({ last_step }) => last_step >= warmUpSteps)
   if (last === undefined || warm === undefined) return null
@@ -157,7 +203,7 @@ function counted({ energy }: MachineRecord, gpu: number, window: Window) {
   return joules < 0 ? null : { joules, seconds: last.seconds - first.seconds }
 }
 
-function powerOf(record: MachineRecord, gpu: number, window: Window | null): number | null {
+function powerOf({ record, gpu, window }: SeenGpu): number | null {
   const used = window && counted(record, gpu, window)
   return used && used.joules / used.seconds
 }
@@ -167,8 +213,8 @@ function meanPower(samples: readonly GpuSample[]): number | null {
 }
 
 /** Null when a GPU has no steady sample, or one that does not tell. */
-function largestShare(perGpu: readonly (readonly GpuSample[])[], bits: number): number | null {
-  const shares = perGpu.map((samples) => {
+function largestShare(gpus: readonly SeenGpu[], bits: number): number | null {
+  const shares = gpus.map(({ samples }) => {
     const reasons = valuesOf(samples, 'event_reasons')
     if (reasons.length < samples.length || reasons.length === 0) return null
     return reasons.filter((reason) => (reason & bits) !== 0).length / reasons.length

@@ -3,6 +3,7 @@ import type { PlannedRun } from '../plan/plan.ts'
 import type { RunEnd } from '../read/events.ts'
 import { type CompleteMetrics, isComplete, type MetricsRecord } from '../read/metrics-record.ts'
 import { duration } from '../text/numbers.ts'
+import type { Transports } from './machine/interconnect.ts'
 
 /** What the supervisor saw of one launch; kept in result.json. */
 export interface LaunchRecord {
@@ -19,6 +20,8 @@ export interface LaunchRecord {
    * was. What other ranks say in `errors` follows from it.
    */
   readonly rankExit?: { readonly rank: number; readonly exitCode: number } | undefined
+  /** As NCCL logged them; null where it logged none that can be read, absent where it was not asked. */
+  readonly interconnect?: Transports | null | undefined
   /** Null where it is not ours to see: the experiment names cache folders of its own. */
   readonly compileCache: CompileCache | null
   /** Null where the trainer's code is not ours to see. */

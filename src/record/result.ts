@@ -12,6 +12,7 @@ import { type NoiseFloor, noiseFloorSchema } from '../judge/noise/noise-floor.ts
 import type { Verdict } from '../judge/verdict.ts'
 import type { Curve } from '../measure/curves.ts'
 import { type DataHashes, dataHashesSchema } from '../measure/data-hashes.ts'
+import { transportsSchema } from '../measure/machine/interconnect.ts'
 import type { MachineSummary } from '../measure/machine.ts'
 import { type Preflight, preflightSchema } from '../measure/machine-record.ts'
 import type { CompileCache, Launched, LaunchRecord, NotRunReason, RunOutcome } from '../measure/outcome.ts'
@@ -138,6 +139,7 @@ export const launchRecord = z.object({
   lastLine: z.string().nullable().optional(),
   rankExit: z.object({ rank: z.int(), exitCode: z.int() }).optional(),
   reports: z.object({ lastSeconds: wallSeconds, longestGapSeconds: wallSeconds }).optional(),
+  interconnect: transportsSchema.nullable().optional(),
   compileCache: z.enum(['unused', 'cold', 'warm']).nullable(),
   code: z.object({ before: sha256, after: sha256, changed: z.array(z.string()).optional() }).nullable(),
 })

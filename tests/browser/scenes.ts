@@ -56,9 +56,12 @@ function reported(experiment: Experiment, difference: Partial<Scene> = {}): Prom
 
 async function measured(experiment: Experiment, scene: Scene): Promise<ReportedExperiment> {
   const launched = await Promise.all(planRuns(experiment).map((run, index) => launch(run, index, scene)))
-  const records = new Map(launched.map(({ outcome: { run } }) => [run.id, recordOf(run, scene)]))
+  const records = new Map(launched.map(({ outcome: { run } }) => [run.id, [recordOf(run, scene)]]))
   const preflight = scene.hasGpus ? aPreflight() : null
-  const watched = { preflight, records: scene.hasGpus ? records : new Map<string, MachineRecord>() }
+  const watched = {
+    preflight,
+    records: scene.hasGpus ? records : new Map<string, readonly MachineRecord[]>(),
+  }
   const result = assess(aRequest({ experiment }), launched, watched, undefined, scene.profiles)
   return reportedExperiment(result, launched, watched, pointsPerCurve(1))
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assess } from '../../src/assess.ts'
 import type { Experiment } from '../../src/config/experiment.ts'
-import { machineProblems } from '../../src/judge/machine/machine.ts'
+import { machineProblems } from '../../src/judge/machine/runs.ts'
 import { type MachineRecord, readMachine } from '../../src/measure/machine-record.ts'
 import type { Launched } from '../../src/measure/outcome.ts'
 import { planRuns, repeatOf } from '../../src/plan/plan.ts'
@@ -37,7 +37,7 @@ test('no pass counts a disturbed run, and none passes without the repeat that it
     fc.property(history, ({ records, isRepeated }) => {
       const repeats = ALL.filter(({ outcome }) => isRepeated[(outcome.run.block ?? 1) - 1]).map(again)
       const ids = PLAN.flatMap((run) => [run.id, repeatOf(run).id])
-      const known = ids.flatMap((id, index) => (records[index] ? [[id, records[index]] as const] : []))
+      const known = ids.flatMap((id, index) => (records[index] ? [[id, [records[index]]] as const] : []))
       const seen = { preflight: aPreflight(), records: new Map(known) }
       const result = assess(aRequest({ experiment: EXPERIMENT }), [...ALL, ...repeats], seen)
       expect(result.outcomes).toHaveLength(ALL.length + repeats.length)
@@ -65,7 +65,7 @@ test('without a GPU no gate on the machine passes, however wide its limit', () =
   const nothing = { status: 'not-measured', reason: 'nvidia-smi cannot be started' } as const
   const preflight = aPreflight({ gpus: nothing, processes: nothing, probes: nothing })
   const unseen = aMachineRecord({ gpus: [], samples: [], energy: [], processes: [], fingerprint: null })
-  const records = new Map(PLAN.map(({ id }) => [id, unseen]))
+  const records = new Map(PLAN.map(({ id }) => [id, [unseen]]))
   const experiment = { ...EXPERIMENT, gates: OF_THE_MACHINE }
   const { verdict } = assess(aRequest({ experiment }), ALL, { preflight, records })
   expect(verdict.gates.map(({ status }) => status)).toEqual(Array(6).fill('not-measured'))

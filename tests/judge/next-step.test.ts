@@ -20,7 +20,7 @@ const shared = aMachineRecord({ processes: [aProcess(), aProcess({ pid: 77, is_o
 const seen = (disturbed: Readonly<Record<string, MachineRecord>> = {}) => ({
   preflight: aPreflight(),
   records: new Map(
-    ALL.map(({ outcome: { run } }) => [run.id, disturbed[run.id] ?? aMachineRecord()] as const),
+    ALL.map(({ outcome: { run } }) => [run.id, [disturbed[run.id] ?? aMachineRecord()]] as const),
   ),
 })
 const disturbed = seen({ [FIRST]: shared })

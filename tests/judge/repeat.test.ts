@@ -28,7 +28,7 @@ const shared = aMachineRecord({ processes: [aProcess(), aProcess({ pid: 77, is_o
 /** Watched, all of them; those that are named otherwise than well. */
 function watched(different: Readonly<Record<string, MachineRecord>> = {}) {
   const ids = ALL.flatMap(({ outcome: { run } }) => [run.id, repeatOf(run).id])
-  const records = new Map(ids.map((id) => [id, filledBySteps(id, different[id])]))
+  const records = new Map(ids.map((id) => [id, [filledBySteps(id, different[id])]]))
   return { preflight: aPreflight(), records }
 }
 

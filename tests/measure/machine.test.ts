@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { summarizeMachine } from '../../src/measure/machine.ts'
-import { type MachineRecord, readMachine } from '../../src/measure/machine-record.ts'
+import { type MachineRecord, readMachine, withSteps } from '../../src/measure/machine-record.ts'
 import { withMachineMetrics } from '../../src/measure/metrics/machine-metrics.ts'
 import { type FinishedRun, type RunSummary, summarizeRuns } from '../../src/measure/summary.ts'
 import { aFinishedRun } from '../fixtures/builders.ts'
@@ -12,7 +12,8 @@ import { aGpuSample, aMachineRecord, anEnergySample, aProcess } from '../fixture
 // 40 steps of 16 samples, the first ten of them its warm-up.
 const RUN = await aFinishedRun({}, { stepSeconds: 0.1 })
 const SUMMARY = summaryOf(RUN)
-const summary = (difference: Partial<MachineRecord> = {}) => summarizeMachine(RUN, aMachineRecord(difference))
+const summary = (difference: Partial<MachineRecord> = {}) =>
+  summarizeMachine(RUN, [aMachineRecord(difference)])
 
 function summaryOf(run: FinishedRun): RunSummary {
   const [alone] = summarizeRuns([run])
@@ -21,7 +22,7 @@ function summaryOf(run: FinishedRun): RunSummary {
 }
 
 function energyPerSample(run: FinishedRun, record: MachineRecord): number {
-  const { metrics } = withMachineMetrics(summaryOf(run), [summarizeMachine(run, record)])
+  const { metrics } = withMachineMetrics(summaryOf(run), [summarizeMachine(run, [record])])
   return metrics.energy_joules_per_sample ?? Number.NaN
 }
 
@@ -47,10 +48,18 @@ test('a watched run becomes its numbers', () => {
     slowdownShare: 0,
     powerCapShare: 1,
     utilization: 1,
-    foreignProcesses: [],
-    processesLeft: [],
-    fingerprintBefore: 'two H200',
-    fingerprintAfter: 'two H200',
+    nodes: [
+      {
+        node: null,
+        isComplete: true,
+        slowdownShare: 0,
+        foreignProcesses: [],
+        processesLeft: [],
+        fingerprintBefore: 'two H200',
+        fingerprintAfter: 'two H200',
+        unlocked: null,
+      },
+    ],
   })
 })
 
@@ -195,12 +204,59 @@ test('a counter that started again tells nothing', () => {
 })
 
 test('without a process of our own in the list, the others cannot be told apart', () => {
-  expect(summary({ processes: [] }).foreignProcesses).toBeNull()
-  expect(summary({ processes: [aProcess({ pid: 7, is_ours: false })] }).foreignProcesses).toBeNull()
-  expect(
-    summary({ processes: [aProcess(), ...[0, 1].map((gpu) => aProcess({ gpu, pid: 7, is_ours: false }))] })
-      .foreignProcesses,
-  ).toEqual([7])
+  const foreign = (...processes: readonly ReturnType<typeof aProcess>[]) =>
+    summary({ processes }).nodes.map(({ foreignProcesses }) => foreignProcesses)
+  const other = [0, 1].map((gpu) => aProcess({ gpu, pid: 7, is_ours: false }))
+  expect(foreign()).toEqual([null])
+  expect(foreign(...other)).toEqual([null])
+  expect(foreign(aProcess(), ...other)).toEqual([[7]])
+})
+
+describe('on several nodes', () => {
+  const first = aMachineRecord({ node: 'n1', startedAt: 1000 })
+  const none: MachineRecord['steps'] = []
+
+  test('power, energy and GPUs are those of all', () => {
+    const both = withSteps([first, aMachineRecord({ node: 'n2', startedAt: 1000, steps: none })], null)
+    const one = summary()
+    expect(summarizeMachine(RUN, both)).toMatchObject({
+      gpus: 4,
+      steadySamples: one.steadySamples,
+      powerWatts: 2 * (one.powerWatts ?? Number.NaN),
+      energyJoules: 2 * (one.energyJoules ?? Number.NaN),
+      steadySecondsPerSample: one.steadySecondsPerSample,
+      nodes: [{ node: 'n1' }, { node: 'n2' }],
+    })
+  })
+
+  test('one GPU without a counter makes the energy of all unknown', () => {
+    const silent = aMachineRecord({ node: 'n2', startedAt: 1000, energy: [] })
+    expect(summarizeMachine(RUN, [first, silent]).energyJoules).toBeNull()
+  })
+
+  test('steps are told to each node on its own clock, and to none without a common one', () => {
+    const late = aMachineRecord({ node: 'n2', startedAt: 1002.5, steps: none })
+    const [, moved] = withSteps([first, late], null)
+    expect(moved?.steps.map(({ seconds }) => seconds)).toEqual([1.5, 6.5])
+    const [, unknown] = withSteps([first, { ...late, startedAt: null }], null)
+    expect(unknown?.steps).toEqual([])
+    expect(summarizeMachine(RUN, [first, { ...late, startedAt: null }]).powerWatts).toBeNull()
+  })
+
+  test('steps that Speedproof wrote beside the watchers are told to all', () => {
+    const told = aMachineRecord({ startedAt: 999, gpus: [] })
+    const watchers = [first, { ...first, node: 'n2' }].map((record) => ({ ...record, steps: none }))
+    expect(withSteps(watchers, told).map(({ steps }) => steps.map(({ seconds }) => seconds))).toEqual([
+      [3, 8],
+      [3, 8],
+    ])
+  })
+
+  test('a node that was not watched to the end leaves the record of all incomplete', () => {
+    const cut = aMachineRecord({ node: 'n2', startedAt: 1000, end: null })
+    const { isComplete, nodes } = summarizeMachine(RUN, [first, cut])
+    expect([isComplete, nodes.map((node) => node.isComplete)]).toEqual([false, [true, false]])
+  })
 })
 
 test('gates can name the utilisation and the energy of a sample', () => {
@@ -232,7 +288,7 @@ test('a recorded run on an H200 reads as it was', async () => {
   const record = await readMachine(createInterface({ input: createReadStream(file) }))
   // 60 steps of 50 products of 8192 x 8192 matrices in bf16, 8 "samples" each; recorded on 2026-11-21.
   const run = await aFinishedRun({}, { stepSeconds: Array<number>(60).fill(0.0818), samplesPerStep: 8 })
-  expect(record && summarizeMachine(run, record)).toMatchObject({
+  expect(record && summarizeMachine(run, [record])).toMatchObject({
     gpus: 1,
     steadySamples: 8,
     isComplete: true,
@@ -243,8 +299,7 @@ test('a recorded run on an H200 reads as it was', async () => {
     slowdownShare: 0,
     powerCapShare: 1,
     utilization: expect.closeTo(0.996, 3),
-    foreignProcesses: [],
-    processesLeft: [],
+    nodes: [{ foreignProcesses: [], processesLeft: [] }],
   })
 })
 
@@ -255,7 +310,7 @@ test('a record ends at the line that a kill cut off, and is not complete', async
   const record = await readMachine([START, SAMPLE, SAMPLE.slice(0, 20), SAMPLE])
   expect(record?.samples).toHaveLength(1)
   expect(record?.end).toBeNull()
-  expect(record && summarizeMachine(RUN, record).isComplete).toBe(false)
+  expect(record && summarizeMachine(RUN, [record]).isComplete).toBe(false)
 })
 
 test('a file that is not a machine record is none', async () => {

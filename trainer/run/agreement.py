@@ -36,6 +36,7 @@ def require_same_start(config: Config, seed: int, world: World, *, resume: bool 
 
 def same_earlier_part(out: Path, config: Config, seed: int, world: World) -> Earlier:
     """Return what `out` holds of this run; ConfigError on every rank if they find different states."""
+    _require_seen_by_all(out / LAST, world)
     earlier = on_all_ranks(lambda: earlier_part(out, config, seed), world)
     require_equal(
         {f"--out: step of {LAST}": earlier.step, "--out: has ended": earlier.ended},
@@ -43,6 +44,20 @@ def same_earlier_part(out: Path, config: Config, seed: int, world: World) -> Ear
         "Name a folder that all ranks share",
     )
     return earlier
+
+
+def _require_seen_by_all(checkpoint: Path, world: World) -> None:
+    """ConfigError on every rank if some nodes see the checkpoint and others do not."""
+    own = [checkpoint.is_file(), platform.node(), str(checkpoint.resolve())]
+    found = [json.loads(text) for text in world.gather_text(json.dumps(own))]
+    seeing = [rank for rank, (is_there, *_) in enumerate(found) if is_there]
+    if 0 < len(seeing) < world.size:
+        missing = [rank for rank in range(world.size) if rank not in seeing]
+        _, host, path = found[missing[0]]
+        raise ConfigError(
+            f"{ranks_named(missing)}: --resume: {path} does not exist on {host}, and {ranks_named(seeing)} "
+            "found one; name a folder that all nodes see, or start without --resume"
+        )
 
 
 def open_same_data(open_own: Callable[[], Data], root: str, world: World) -> Data:

@@ -22,7 +22,7 @@ import { readProfiles } from '../profile/read-profiles.ts'
 import { readReevaluationFiles } from '../run/reevaluate.ts'
 import { parseJson } from '../system/parse-json.ts'
 import { readText } from '../system/read-text.ts'
-import { readMachineFile, readRunMetrics } from './read-run-files.ts'
+import { readMachineFiles, readRunMetrics } from './read-run-files.ts'
 import { refuseLadder } from './record-kind.ts'
 
 /** Every run carries its resolved config and read-back: some 10 kB each. */
@@ -50,11 +50,11 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   // What the trainings left is read as it was written, whatever judges it.
   const reader = readerOf(recorded.experiment.metrics)
   const done: Launched[] = []
-  const records = new Map<string, MachineRecord>()
+  const records = new Map<string, readonly MachineRecord[]>()
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
     const { directory, machineFile } = workspace.runFiles(run)
-    const record = await readMachineFile(machineFile)
-    if (record) records.set(run.id, record)
+    const ofNodes = await readMachineFiles(machineFile)
+    if (ofNodes) records.set(run.id, ofNodes)
     done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory, reader)) })
   }
   const watched = { preflight: recorded.preflight, records }

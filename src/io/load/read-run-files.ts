@@ -1,10 +1,15 @@
 // Opens what a run has left, with bounded memory: the source of its metrics for a reader, and machine.jsonl.
 
 import { createReadStream } from 'node:fs'
-import { lstat, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import { MAX_MACHINE_BYTES, type MachineRecord, readMachine } from '../../measure/machine-record.ts'
+import {
+  MAX_MACHINE_BYTES,
+  type MachineRecord,
+  readMachine,
+  withSteps,
+} from '../../measure/machine-record.ts'
 import { checkMetrics } from '../../read/check-metrics.ts'
 import type { MetricsProblem } from '../../read/event-problems.ts'
 import { linesOf } from '../../read/lines.ts'
@@ -110,9 +115,31 @@ function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
+/**
+ * What was seen of each node in a launch, the first node first; null where nothing was. A node without a record is left out,
+ * and what is judged knows how many there should be. `machineFile`: of the first node, or of the one host.
+ */
+export async function readMachineFiles(machineFile: string): Promise<readonly MachineRecord[] | null> {
+  const folder = dirname(machineFile)
+  const others = (await readdir(folder).catch(() => [])).filter((name) => OF_ANOTHER_NODE.test(name)).sort()
+  const files = [machineFile, ...others.slice(0, MAX_NODES).map((name) => join(folder, name))]
+  const found: MachineRecord[] = []
+  for (const file of files) found.push(...((await readMachineFile(file)) ?? []))
+  const told = await readMachineFile(join(folder, STEPS_FILE))
+  return found.length === 0 ? null : withSteps(found, told?.[0] ?? null)
+}
+
+/** After an allocation of other nodes, a launch keeps the names of those that it ran on. */
+const OF_ANOTHER_NODE = /^machine-[A-Za-z0-9][\w.-]*\.jsonl$/
+const MAX_NODES = 1024
+
+/** Where other programs watch the nodes, Speedproof's own lines: when which step was reported. */
+export const STEPS_FILE = 'steps.jsonl'
+
 /** Null for a file that is absent, no plain file, or larger than we write it: then nothing was measured. */
-export async function readMachineFile(path: string): Promise<MachineRecord | null> {
+async function readMachineFile(path: string): Promise<[MachineRecord] | null> {
   const found = await lstat(path).catch(() => null)
   if (!found?.isFile() || found.size > 2 * MAX_MACHINE_BYTES) return null
-  return readMachine(linesOf(createReadStream(path)))
+  const record = await readMachine(linesOf(createReadStream(path)))
+  return record && [record]
 }

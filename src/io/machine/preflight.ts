@@ -9,10 +9,12 @@ import {
   type Measured,
   type Preflight,
 } from '../../measure/machine-record.ts'
+import { localEngine } from '../engine/local.ts'
 import { runShort } from '../process/short-command.ts'
 import { packageRoot } from '../system/package-root.ts'
 import { tryParseJson } from '../system/parse-json.ts'
 import { queryGpus, queryProcesses } from './gpus.ts'
+import { probeInterconnect } from './interconnect.ts'
 import type { MachineContext } from './nvidia-smi.ts'
 import { usedGpus, wantsNoGpu } from './visible-gpus.ts'
 
@@ -60,7 +62,20 @@ export async function preflight(request: PreflightRequest): Promise<Examined> {
     // Before the probe, which is a process on the GPUs itself.
     processes: gpus.status === 'measured' ? await processesOn(gpus.value, request.context) : gpus,
     probes: gpus.status === 'measured' ? await probe(gpus.value, request) : gpus,
+    ...(await connected(gpus, request)),
   }
+}
+
+/** Where several GPUs work together; on the CPU there is nothing that is judged. */
+async function connected(
+  gpus: Measured<GpuFacts[]>,
+  { context, python, processes }: PreflightRequest,
+): Promise<Pick<Preflight, 'interconnect'>> {
+  if (processes < 2 || gpus.status === 'not-measured' || gpus.value.length < processes) return {}
+  const { environment, workingDirectory, cancelled } = context
+  await using engine = localEngine({ environment, workingDirectory })
+  const request = { python, processes, backend: 'nccl', port: null, cancelled } as const
+  return { interconnect: await probeInterconnect(engine, request) }
 }
 
 function hostFacts(): Preflight['host'] {
@@ -100,10 +115,13 @@ async function probe(
     const last = ended.stderr.trim().split('\n').at(-1) ?? ''
     return { status: 'not-measured', reason: `the probe ended with exit code ${ended.exitCode}: ${last}` }
   }
-  const probes = ended.stdout.split('\n').flatMap((line) => probeIn(line) ?? [])
-  return probes.length > 0
-    ? { status: 'measured', value: probes }
-    : { status: 'not-measured', reason: `the torch of "${python}" sees no GPU` }
+  return probesIn(ended.stdout) ?? { status: 'not-measured', reason: `the torch of "${python}" sees no GPU` }
+}
+
+/** Of what probe.py prints; null without a line of a GPU. */
+export function probesIn(text: string): Extract<Measured<GpuProbe[]>, { status: 'measured' }> | null {
+  const probes = text.split('\n').flatMap((line) => probeIn(line) ?? [])
+  return probes.length > 0 ? { status: 'measured', value: probes } : null
 }
 
 function probeIn(line: string): GpuProbe | null {

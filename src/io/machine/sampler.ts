@@ -54,7 +54,12 @@ export class Sampler implements AsyncDisposable {
 
   async start(): Promise<void> {
     const { gpus } = this.#request
-    this.#write({ event: 'start', gpus: gpus.map(({ uuid }) => uuid), fingerprint: fingerprint(gpus) })
+    this.#write({
+      event: 'start',
+      gpus: gpus.map(({ uuid }) => uuid),
+      fingerprint: fingerprint(gpus),
+      started_at: Date.now() / 1000,
+    })
     if (gpus.length === 0) return
     this.#streams = await startStreams(
       { ...this.#request, context: this.#asking() },

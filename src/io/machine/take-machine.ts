@@ -1,12 +1,16 @@
 // Takes the machine: locks what experiments run on, looks at it before each, and watches it during the runs.
+import { dirname, join } from 'node:path'
 import type { Experiment } from '../../config/experiment.ts'
 import { CancelledError } from '../../errors.ts'
 import type { GpuFacts, LockFacts, MachineRecord, Measured, Watched } from '../../measure/machine-record.ts'
 import { duration } from '../../text/numbers.ts'
-import { readMachineFile } from '../load/read-run-files.ts'
+import type { Engine } from '../engine/engine.ts'
+import { readMachineFiles, STEPS_FILE } from '../load/read-run-files.ts'
 import { trainerEnvironment } from '../process/trainer-environment.ts'
 import { pythonPath } from '../system/python-path.ts'
+import { probeInterconnect } from './interconnect.ts'
 import { type Lock, lockFolder, lockHost, lockNames } from './lock.ts'
+import { askNodes } from './nodes.ts'
 import { type Examined, findGpus, type PreflightRequest, preflight, unexamined } from './preflight.ts'
 import { type Sampler, startSampler } from './sampler.ts'
 
@@ -62,16 +66,81 @@ export async function examineMachine(
   const request = requestOf(experiment, workingDirectory, cancelled)
   const facts = await examined(request, lock())
   const gpus = gpusIn(facts.gpus)
-  const records = new Map<string, MachineRecord>()
+  const records = new Map<string, readonly MachineRecord[]>()
   return {
     get seen() {
       return { preflight: { ...facts, lock: lock() }, records }
     },
     watch: (file) => startSampler({ gpus, file, python: request.python, context: request.context }),
     async recall(runId, file) {
-      const record = await readMachineFile(file)
-      if (record !== null) records.set(runId, record)
+      const ofNodes = await readMachineFiles(file)
+      if (ofNodes !== null) records.set(runId, ofNodes)
     },
+  }
+}
+
+/**
+ * The same for the nodes of an engine, whose watchers lock and sample them: Speedproof itself may run where no GPU is. What
+ * it sees of a launch is when which step was reported.
+ */
+export async function examineNodes(
+  experiment: Experiment,
+  workingDirectory: string,
+  engine: Pick<Engine, 'nodes' | 'onEachNode'>,
+  lock: () => LockFacts,
+  cancelled: AbortSignal,
+): Promise<ExaminedMachine> {
+  const request = requestOf(experiment, workingDirectory, cancelled)
+  const facts = await examinedNodes(experiment, request, engine, lock())
+  const records = new Map<string, readonly MachineRecord[]>()
+  return {
+    get seen() {
+      return { preflight: { ...facts, lock: lock() }, records }
+    },
+    watch: (file) =>
+      startSampler({
+        gpus: [],
+        file: join(dirname(file), STEPS_FILE),
+        python: request.python,
+        context: request.context,
+      }),
+    async recall(runId, file) {
+      const ofNodes = await readMachineFiles(file)
+      if (ofNodes !== null) records.set(runId, ofNodes)
+    },
+  }
+}
+
+async function examinedNodes(
+  { launch, data = [] }: Experiment,
+  request: PreflightRequest,
+  engine: Pick<Engine, 'nodes' | 'onEachNode'>,
+  lock: LockFacts,
+): Promise<Examined> {
+  const nothing = (reason: string) => unexamined({ status: 'not-measured', reason }, request, reason)
+  if (lock.status !== 'held') return nothing('the lock is not held')
+  try {
+    const { python, processes } = request
+    const { cancelled } = request.context
+    const { nodes, port } = await askNodes(engine, { python, processes, data, cancelled })
+    const [first] = nodes
+    const answered = nodes.filter((one) => one.status === 'answered')
+    if (first?.status !== 'answered' || answered.length < nodes.length)
+      return { ...nothing('a node did not answer'), nodes: [...nodes] }
+    const { host, gpus, processes: onGpus, probes } = first
+    const backend = answered.every((one) => one.gpus.status === 'measured') ? 'nccl' : 'gloo'
+    const asked = { python, processes, backend, port, cancelled } as const
+    // On the CPU nothing is judged by it, and torch takes seconds to start.
+    const isProbed = backend === 'nccl' || launch.interconnect !== undefined
+    return {
+      ...{ host, gpus, processes: onGpus, probes },
+      ...(isProbed ? { interconnect: await probeInterconnect(engine, asked) } : {}),
+      processesWanted: processes,
+      nodes: [...nodes],
+    }
+  } catch (error) {
+    if (!(error instanceof CancelledError)) throw error
+    return nothing('cancelled before the nodes were checked')
   }
 }
 

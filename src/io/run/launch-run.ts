@@ -15,6 +15,7 @@ import { readerOf } from '../../read/readers.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Workspace } from '../folder/workspace.ts'
 import { readRunMetrics } from '../load/read-run-files.ts'
+import { askNccl } from '../machine/nccl-log.ts'
 import type { Machine } from '../machine/take-machine.ts'
 import { findRootCause, lastPrintedIn } from '../process/log/root-cause.ts'
 import { FileTail } from '../process/log/tail.ts'
@@ -92,24 +93,26 @@ async function superviseRun(
   const program = programOf(experiment)
   const cacheState = await watchCache(cacheDirectory)
   const before = await hashSources(program, workingDirectory, resultsDirectory)
+  const reader = readerOf(experiment.metrics)
+  const environment = {
+    ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
+    ...packageVariables(reader, files.directory, named, isTraced ? files.profileDirectory : null),
+  }
+  const { nodes, nproc_per_node } = experiment.launch
+  const nccl = await askNccl(files.directory, nodes * nproc_per_node, environment)
   const startedAt = new Date().toISOString()
   const ended = new AbortController()
-  // The agents of a cluster's nodes do this there.
-  await using sampler = engine.kind === 'local' ? await machine.watch(files.machineFile) : null
+  await using sampler = await machine.watch(files.machineFile)
   // The live view is a courtesy: no trouble of it ends a training.
-  const reader = readerOf(experiment.metrics)
   const reportTimes = new ReportClock()
-  const followers = [progress, reportTimes, ...(sampler === null ? [] : [sampler])]
+  const followers = [progress, sampler, reportTimes]
   const watched = watchMetrics(files, reader, followers, ended.signal).catch(() => {})
   try {
     const result = await engine.launch(
       {
         command: launchCommand(experiment, run, files, python, input.flags),
         workingDirectory,
-        environment: {
-          ...trainerEnvironment(process.env, { ...caches, ...errorVariables(experiment, files), ...named }),
-          ...packageVariables(reader, files.directory, named, isTraced ? files.profileDirectory : null),
-        },
+        environment: { ...environment, ...nccl.variables },
         logFile: files.logFile,
         timeoutSeconds: experiment.launch.timeout_minutes * 60,
         python: pythonPath(python, workingDirectory),
@@ -119,7 +122,7 @@ async function superviseRun(
       {
         cancelled,
         onStart: (marker) => {
-          sampler?.follow(marker)
+          sampler.follow(marker)
           onStart(marker)
         },
         onLine: (line) => progress.trainerLine(line),
@@ -128,10 +131,11 @@ async function superviseRun(
     const compileCache = isOurs ? await cacheState() : null
     const after = await hashSources(program, workingDirectory, resultsDirectory)
     const code = codeHashes(before, after)
-    const findings = await findRootCause(files, result)
+    const findings = await findRootCause({ ...files, nodes }, result)
+    const interconnect = await nccl.transports()
     const { reports } = reportTimes
     const seen = result.status === 'timed-out' && reports !== undefined ? { reports } : {}
-    return { runId: run.id, startedAt, result, ...findings, ...seen, compileCache, code }
+    return { runId: run.id, startedAt, result, ...findings, ...seen, interconnect, compileCache, code }
   } finally {
     ended.abort()
     await watched

@@ -1,11 +1,12 @@
 // Locks what the experiments of a call share, their folders and the machine, until the last one is done.
 import type { Experiment } from '../../config/experiment.ts'
 import type { LockFacts } from '../../measure/machine-record.ts'
+import type { Engine } from '../engine/engine.ts'
 import { lockFolders } from '../folder/lock-folders.ts'
 import type { Loaded } from '../load/load-experiment.ts'
 import { requireFloorFolder } from '../load/noise-floors.ts'
 import { factsOf } from '../machine/lock.ts'
-import { type ExaminedMachine, examineMachine, lockMachine } from '../machine/take-machine.ts'
+import { type ExaminedMachine, examineMachine, examineNodes, lockMachine } from '../machine/take-machine.ts'
 import type { Job, Stage } from './job.ts'
 
 /** Locked until it is disposed of. */
@@ -13,7 +14,7 @@ export interface Site extends AsyncDisposable {
   readonly workingDirectory: string
   /** State of all locks now: one may be lost while experiments run. */
   lock(): LockFacts
-  examine(experiment: Experiment, cancelled: AbortSignal): Promise<ExaminedMachine>
+  examine(experiment: Experiment, engine: Engine, cancelled: AbortSignal): Promise<ExaminedMachine>
 }
 
 /** Throws a ConfigError for a folder that cannot be written or locked, a RunError for a machine that cannot be locked. */
@@ -36,7 +37,10 @@ export async function lockSite(
   return {
     workingDirectory: job.workingDirectory,
     lock,
-    examine: (experiment, signal) => examineMachine(experiment, job.workingDirectory, lock, signal),
+    examine: (experiment, engine, signal) =>
+      engine.kind === 'local'
+        ? examineMachine(experiment, job.workingDirectory, lock, signal)
+        : examineNodes(experiment, job.workingDirectory, engine, lock, signal),
     [Symbol.asyncDispose]: () => taken.disposeAsync(),
   }
 }

@@ -86,7 +86,7 @@ async function runExperiment(
   // Without an engine nothing is launched, and what was kept is judged.
   const cancelled = found.problem === null ? stage.cancelled : AbortSignal.abort()
   const { engine } = found
-  const machine = await site.examine(experiment, cancelled)
+  const machine = await site.examine(experiment, engine, cancelled)
   const lack = lackOfGpus(gatesOf(experiment), machine.seen.preflight)
   if (lack !== null && !cancelled.aborted)
     note(`${experiment.name}: ${lack}, and the verdict will be inconclusive`)

@@ -3,25 +3,29 @@ import { foreignProcesses, summarizeMachine } from '../../measure/machine.ts'
 import type { MachineRecord } from '../../measure/machine-record.ts'
 import type { Launched } from '../../measure/outcome.ts'
 import { isMeasured } from '../../plan/plan.ts'
-import { foreignProblems, machineProblems } from './machine.ts'
+import { atNode, foreignProblems, machineProblems } from './runs.ts'
 
 /** Null for a launch that stands: undisturbed, not over, or failed by its own doing. */
 export function disturbanceOf(
   { launch, outcome }: Launched,
-  record: MachineRecord | undefined,
+  records: readonly MachineRecord[] | undefined,
 ): string | null {
   switch (outcome.status) {
     case 'finished':
       // A warm-up launch counts for nothing; of a run alone, later ones cannot change what is said here.
-      return !isMeasured(outcome.run) || record === undefined
+      return !isMeasured(outcome.run) || records === undefined
         ? null
-        : joined(machineProblems(summarizeMachine(outcome, record)))
+        : joined(machineProblems(summarizeMachine(outcome, records)))
     case 'failed':
       return joined([
         ...(launch?.result.status === 'not-started'
           ? [`it could not be started: ${launch.result.message}`]
           : []),
-        ...(record === undefined ? [] : [...foreignProblems(foreignProcesses(record)), ...lostGpu(record)]),
+        ...(records ?? []).flatMap((record) =>
+          [...foreignProblems(foreignProcesses(record)), ...lostGpu(record)].map((problem) =>
+            atNode(record.node, problem),
+          ),
+        ),
       ])
     default:
       return null

@@ -4,6 +4,8 @@ import type { Measured } from '../../measure/machine-record.ts'
 export interface MachineCheck {
   readonly name:
     | 'lock'
+    | 'nodes'
+    | 'interconnect'
     | 'GPUs'
     | 'GPU processes'
     | 'GPU memory'

@@ -35,7 +35,7 @@ export function checkStepClock(
 ): MachineCheck[] {
   const spans = runs.flatMap((finished) => {
     const { run, metrics } = finished
-    const record = records.get(run.id)
+    const record = records.get(run.id)?.[0]
     const span = isMeasured(run) && record ? spanOf(metrics, warmUpStepsOf(finished), record) : null
     return span ? [{ id: run.id, ...span }] : []
   })

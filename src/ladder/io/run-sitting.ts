@@ -4,7 +4,7 @@ import { UnfitMachineError } from '../../errors.ts'
 import { openEngine } from '../../io/engine/open-engine.ts'
 import type { ExaminedMachine } from '../../io/machine/take-machine.ts'
 import type { Site } from '../../io/run/lock-site.ts'
-import { checkMachine } from '../../judge/machine/machine.ts'
+import { unfitChecks } from '../../judge/machine/machine.ts'
 import { lackOfGpus } from '../../judge/machine/preflight.ts'
 import type { Preflight } from '../../measure/machine-record.ts'
 import type { PlannedRun } from '../../plan/plan.ts'
@@ -45,8 +45,8 @@ export async function runSitting(
     },
     { ...stage, onAllocation: () => {} },
   )
-  const machine = await site.examine(experiment, stage.cancelled)
-  const preflight = fitPreflight(machine)
+  const machine = await site.examine(experiment, engine, stage.cancelled)
+  const preflight = fitPreflight(experiment, machine)
   const lack = lackOfGpus(gatesOf(experiment), preflight)
   if (lack !== null) stage.note(`${experiment.name}: ${lack}`)
   const startedAt = new Date().toISOString()
@@ -78,8 +78,8 @@ function plannedRuns(
   )
 }
 
-function fitPreflight({ seen: { preflight } }: ExaminedMachine): Preflight {
-  const problems = checkMachine(preflight, [], []).filter(({ status }) => status === 'failed')
+function fitPreflight(experiment: Experiment, { seen: { preflight } }: ExaminedMachine): Preflight {
+  const problems = unfitChecks(experiment, preflight)
   if (preflight !== null && problems.length === 0) return preflight
   throw new UnfitMachineError(
     `the machine is not fit to measure on: ${problems.map(({ name, detail }) => `${name}: ${detail}`).join('; ')}`,

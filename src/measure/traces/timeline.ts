@@ -49,11 +49,16 @@ export function timelineOf(
   const placed = placeLaunches(launched)
   const seconds = placed.launches.at(-1)?.to ?? 0
   if (!(seconds > 0)) return null
-  const watched = placed.launches.flatMap((launch) => {
-    const record = records.get(launch.runId)
-    return record === undefined ? [] : [{ launch, record }]
-  })
-  const gpus = watched.reduce((most, { record }) => Math.max(most, record.gpus.length), 0)
+  const nodesOf = ({ runId }: TimelineLaunch) => records.get(runId) ?? []
+  const watched = placed.launches.flatMap((launch) => nodesOf(launch).map((record) => ({ launch, record })))
+  const gpus = placed.launches.reduce(
+    (most, launch) =>
+      Math.max(
+        most,
+        nodesOf(launch).reduce((total, { gpus }) => total + gpus.length, 0),
+      ),
+    0,
+  )
   const hasSamples = watched.some(({ record }) => record.samples.length > 0)
   const grid = { seconds, points }
   return {

@@ -137,11 +137,12 @@ test('what a dead agent has left is found by its marker and ended', async () => 
   const folder = await aFolder()
   const child = spawn(PYTHON, [FAMILY, 'ignore-sigterm'], {
     cwd: folder,
-    env: { PATH: process.env.PATH, SPEEDPROOF_RUN_MARKER: MARKER.replace('-0', '-1') },
+    env: { PATH: process.env.PATH, SPEEDPROOF_RUN_MARKER: `${MARKER.replace('-0', '-1')}-n1` },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   await once(child.stdout, 'data')
   const left = spawn(PYTHON, ['-I', '-S', AGENT, 'left', MARKER.replace('-0', '-1')], {
+    env: { ...process.env, SLURMD_NODENAME: 'n1' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const chunks: Buffer[] = []

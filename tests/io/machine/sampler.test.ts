@@ -140,7 +140,7 @@ test('on a machine without GPUs nothing is started, and the record says so', asy
   expect(processesIn(smi.workingDirectory)).toEqual([])
   await sampler.stop()
   expect(await eventsOf(file)).toEqual([
-    { event: 'start', gpus: [], fingerprint: null },
+    { event: 'start', gpus: [], fingerprint: null, started_at: expect.any(Number) },
     { event: 'end', seconds: expect.any(Number), fingerprint: null, processes_left: null, is_complete: true },
   ])
 })

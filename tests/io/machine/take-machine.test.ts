@@ -78,6 +78,6 @@ test('without a GPU nothing is measured, and the record of a run says so', async
   await machine.recall('01-warm-up-baseline', file)
   await machine.recall('02-not-watched', `${file}.missing`)
   expect([...machine.seen.records]).toEqual([
-    ['01-warm-up-baseline', expect.objectContaining({ gpus: [], samples: [], energy: [], processes: [] })],
+    ['01-warm-up-baseline', [expect.objectContaining({ gpus: [], samples: [], energy: [], processes: [] })]],
   ])
 })

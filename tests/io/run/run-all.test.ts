@@ -60,7 +60,7 @@ async function runScene(scene: Scene) {
   })
   const lock = { status: 'lost', waitedSeconds: 0, waitedFor: null, reason: 'taken away' } as const
   const preflight = isFit ? aPreflight() : aPreflight({ lock })
-  const seen = { preflight, records: new Map<string, MachineRecord>() }
+  const seen = { preflight, records: new Map<string, readonly MachineRecord[]>() }
   const place = { workingDirectory: '.', python: 'python3' }
   const request = aRequest({ experiment })
   const inputs = theInputs(request)
@@ -75,7 +75,7 @@ async function runScene(scene: Scene) {
       progress: { runStarted() {}, event() {}, trainerLine() {}, note() {}, tick() {}, runEnded() {} },
       machine: {
         seen,
-        recall: async (id) => void seen.records.set(id, records[id] ?? filledBySteps(id)),
+        recall: async (id) => void seen.records.set(id, [records[id] ?? filledBySteps(id)]),
         watch: () => Promise.reject(new Error('nothing is launched')),
       },
       engine: localEngine({ workingDirectory: '.', environment: {} }),

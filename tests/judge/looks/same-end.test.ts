@@ -26,7 +26,7 @@ const ALL = await launchedPlan(experiment)
 const { runs: STEADY } = assess(aRequest({ experiment }), ALL)
 const watched = {
   preflight: aPreflight(),
-  records: new Map(plan.map(({ id }) => [id, aMachineRecord()] as const)),
+  records: new Map(plan.map(({ id }) => [id, [aMachineRecord()]] as const)),
 }
 const least = leastDeviation(NO_FLOORS)
 const BLOCKS = 8

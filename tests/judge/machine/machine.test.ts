@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { compare } from '../../../src/judge/compare.ts'
-import { checkMachine, machineProblems, usedMachines } from '../../../src/judge/machine/machine.ts'
-import { type MachineSummary, summarizeMachine } from '../../../src/measure/machine.ts'
+import { checkMachine, usedMachines } from '../../../src/judge/machine/machine.ts'
+import { machineProblems } from '../../../src/judge/machine/runs.ts'
+import { type MachineSummary, type NodeSummary, summarizeMachine } from '../../../src/measure/machine.ts'
 import type { MachineRecord } from '../../../src/measure/machine-record.ts'
 import { withMachineMetrics } from '../../../src/measure/metrics/machine-metrics.ts'
 import type { RunSummary } from '../../../src/measure/summary.ts'
@@ -12,7 +13,7 @@ const RUNS = (['baseline', 'optimized'] as const).map((variant) => aRunSummary({
 const FINISHED = await aFinishedRun()
 
 function machineOf({ runId }: RunSummary, difference: Partial<MachineRecord> = {}): MachineSummary {
-  return { ...summarizeMachine(FINISHED, aMachineRecord(difference)), runId }
+  return { ...summarizeMachine(FINISHED, [aMachineRecord(difference)]), runId }
 }
 
 /** The second run's machine is as given, the first one's is fine. */
@@ -24,6 +25,11 @@ function checksOf(difference: Partial<MachineSummary>) {
   ])
 }
 
+/** On the one node of the second run. */
+const onNode = (difference: Partial<NodeSummary>): Partial<MachineSummary> => ({
+  nodes: machineOf(aRunSummary()).nodes.map((node) => ({ ...node, ...difference })),
+})
+
 const stateOf = (name: string, difference: Partial<MachineSummary>) =>
   checksOf(difference).find((check) => check.name === name)?.status
 
@@ -32,8 +38,8 @@ test('a machine that stayed as it was passes every check', () => {
 })
 
 test('slowdown fails above 1% of the steady samples, and is unknown when it was not sampled', () => {
-  expect(stateOf('throttling', { slowdownShare: 0.01 })).toBe('passed')
-  expect(stateOf('throttling', { slowdownShare: 0.011 })).toBe('failed')
+  expect(stateOf('throttling', onNode({ slowdownShare: 0.01 }))).toBe('passed')
+  expect(stateOf('throttling', onNode({ slowdownShare: 0.011 }))).toBe('failed')
   expect(stateOf('throttling', { slowdownShare: null })).toBe('not-measured')
   expect(stateOf('throttling', { isComplete: false })).toBe('warned')
 })
@@ -46,19 +52,21 @@ test('being at the power limit is information', () => {
 })
 
 test('a foreign process fails, and one that could not be seen is unknown', () => {
-  expect(stateOf('GPU sharing', { foreignProcesses: [77] })).toBe('failed')
-  expect(stateOf('GPU sharing', { foreignProcesses: null })).toBe('not-measured')
+  expect(stateOf('GPU sharing', onNode({ foreignProcesses: [77] }))).toBe('failed')
+  expect(stateOf('GPU sharing', onNode({ foreignProcesses: null }))).toBe('not-measured')
 })
 
 test('a fingerprint that changed in a run fails', () => {
-  expect(stateOf('GPU state', { fingerprintAfter: 'another driver' })).toBe('failed')
-  expect(stateOf('GPU state', { fingerprintAfter: null })).toBe('not-measured')
-  expect(stateOf('GPU state', { fingerprintBefore: null, fingerprintAfter: 'another driver' })).toBe('failed')
+  expect(stateOf('GPU state', onNode({ fingerprintAfter: 'another driver' }))).toBe('failed')
+  expect(stateOf('GPU state', onNode({ fingerprintAfter: null }))).toBe('not-measured')
+  expect(stateOf('GPU state', onNode({ fingerprintBefore: null, fingerprintAfter: 'another driver' }))).toBe(
+    'failed',
+  )
 })
 
 test('a process that stays on a GPU after its run fails', () => {
-  expect(stateOf('GPU release', { processesLeft: [100] })).toBe('failed')
-  expect(stateOf('GPU release', { processesLeft: null })).toBe('not-measured')
+  expect(stateOf('GPU release', onNode({ processesLeft: [100] }))).toBe('failed')
+  expect(stateOf('GPU release', onNode({ processesLeft: null }))).toBe('not-measured')
 })
 
 test('a run that was not watched leaves the others unproven, and what is wrong in them wrong', () => {
@@ -70,7 +78,9 @@ test('a run that was not watched leaves the others unproven, and what is wrong i
     status: 'warned',
     detail: `${first?.runId}: the GPU monitor stopped before the run ended, so later disturbances are unknown`,
   })
-  expect(throttling(others.map((one) => ({ ...one, slowdownShare: 0.5 })))?.status).toBe('failed')
+  expect(throttling(others.map((one) => ({ ...one, ...onNode({ slowdownShare: 0.5 }) })))?.status).toBe(
+    'failed',
+  )
   expect(throttling([])).toMatchObject({ status: 'not-measured' })
 })
 

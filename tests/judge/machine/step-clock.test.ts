@@ -15,7 +15,7 @@ async function checkOf(
     ...metrics,
     stepSeconds: Array.from({ length: 40 }, () => stepSeconds),
   })
-  const records = new Map([[finished.run.id, aMachineRecord({ steps })]])
+  const records = new Map([[finished.run.id, [aMachineRecord({ steps })]]])
   return checkStepClock([finished], () => 10, { preflight: null, records })
 }
 

@@ -161,7 +161,7 @@ describe('a timeline', () => {
         aGpuSample({ seconds: 1e99, sm_clock_mhz: 9 }),
       ],
     })
-    const watched = { preflight: null, records: new Map([['a', record]]) }
+    const watched = { preflight: null, records: new Map([['a', [record]]]) }
     const timeline = timelineOf([await launchAt('a', '2026-11-20T12:00:00Z')], watched, 6)
     const clock = timeline?.readings.find(({ name }) => name === 'sm_clock_mhz')
     expect(clock).toMatchObject({
@@ -180,7 +180,7 @@ describe('a timeline', () => {
       ],
       processes: [aProcess({ seconds: 59, is_ours: false }), aProcess({ seconds: 1 })],
     })
-    const watched = { preflight: null, records: new Map([['a', record]]) }
+    const watched = { preflight: null, records: new Map([['a', [record]]]) }
     const timeline = timelineOf([await launchAt('a', '2026-11-20T12:00:00Z')], watched, 6)
     expect(timeline).toMatchObject({ slowed: [0], foreign: [5] })
   })

@@ -23,7 +23,7 @@ const at = (sm_clock_mhz: number, event_reasons = 0x4) =>
   })
 
 function watched(records: Readonly<Record<string, MachineRecord>>, preflight = aPreflight()) {
-  const filled = Object.entries(records).map(([id, record]) => [id, filledBySteps(id, record)] as const)
+  const filled = Object.entries(records).map(([id, record]) => [id, [filledBySteps(id, record)]] as const)
   return { preflight, records: new Map(filled) }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,7 +16,11 @@ def set_nccl_environment(settings: tuple[str, ...], out: Path, rank: int) -> Non
         return
     out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("NCCL_DEBUG", "WARN")
-    os.environ[LOG] = str(out / f"nccl-{rank}-{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}.log")
+    own = str(out / f"nccl-{rank}-{datetime.now(timezone.utc):%Y-%m-%dT%H-%M-%S.%fZ}.log")
+    # Whoever started this process may read its log too, and has named it by a pattern.
+    given = os.environ.get(LOG, "")
+    expanded = given.replace("%h", socket.gethostname().split(".")[0]).replace("%p", str(os.getpid()))
+    os.environ[LOG] = expanded if "%p" in given else own
     for setting in settings:
         name, _, value = setting.partition("=")
         os.environ[name] = value

@@ -34,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 REAPER = HERE.parent.parent / "process" / "reaper.py"
 WATCHER = HERE.parent.parent / "machine" / "watch_node.py"
 MARKER_VARIABLE = "SPEEDPROOF_RUN_MARKER"
+NODE_VARIABLE = "SPEEDPROOF_NODE"
 # Slurm says by these which devices of the node are ours.
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK")
 POLL_SECONDS = 0.2
@@ -203,7 +204,7 @@ class Launched:
     def __init__(self, options: argparse.Namespace, command: list[str]) -> None:
         self.marker = options.marker
         environment = {name: os.environ[name] for name in kept(options.keep) if name in os.environ}
-        environment[MARKER_VARIABLE] = options.marker
+        environment[MARKER_VARIABLE] = marker_here(options.marker)
         self.watcher, self.watcher_input = start_watcher(options, environment)
         self.control, control = os.pipe()
         os.set_blocking(self.control, False)
@@ -277,9 +278,11 @@ def start_watcher(options: argparse.Namespace, environment: dict[str, str]) -> t
         (os.POSIX_SPAWN_DUP2, log, 1),
         (os.POSIX_SPAWN_DUP2, log, 2),
     ]
-    command = [sys.executable, "-I", "-S", str(WATCHER), "--out", str(out), "--marker", options.marker]
+    command = [sys.executable, "-I", "-S", str(WATCHER), "--out", str(out)]
+    command += ["--marker", marker_here(options.marker)]
     # Without the marker: it is none of the processes that it looks for.
     seen = {name: value for name, value in environment.items() if name != MARKER_VARIABLE}
+    seen[NODE_VARIABLE] = options.node
     pid = os.posix_spawn(sys.executable, command, seen, file_actions=actions, setsigmask=())
     os.close(reading)
     os.close(log)
@@ -305,6 +308,7 @@ def end_watcher(pid: int, standard_input: int, how: str) -> None:
 def answer(seconds: str, command: list[str]) -> int:
     """Passes on what the command prints, and its exit code in a last line: srun's own may tell of srun."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    environment[NODE_VARIABLE] = os.environ.get("SLURMD_NODENAME", "")
     ended = None
     with contextlib.suppress(subprocess.TimeoutExpired, OSError):
         ended = subprocess.run(
@@ -346,8 +350,13 @@ def left(marker: str) -> int:
     return told(f"found {len(found)} left {len(marked(marker))}")
 
 
+def marker_here(marker: str) -> str:
+    """With the node's name: two nodes of a test share one host, and each has its own processes."""
+    return f"{marker}-{os.environ.get('SLURMD_NODENAME', '')}"
+
+
 def marked(marker: str) -> list[int]:
-    wanted = f"{MARKER_VARIABLE}={marker}".encode()
+    wanted = f"{MARKER_VARIABLE}={marker_here(marker)}".encode()
     found = []
     for pid, _ in reaper.living_with_parents():
         with contextlib.suppress(OSError):

@@ -22,10 +22,11 @@ const MAX_MESSAGE_CHARACTERS = 500
 
 /**
  * The failures, earliest first. A rank that was killed by a signal leaves no file, nor does one that
- * nothing catches exceptions for: an empty list does not mean that all went well.
+ * nothing catches exceptions for: an empty list does not mean that all went well. The agents of several nodes each have
+ * a folder here, and count its ranks from 0: then only a file that says so itself has a rank.
  */
-export async function readErrorFiles(logDirectory: string): Promise<RankError[]> {
-  const found: { error: RankError; writtenAt: number }[] = []
+export async function readErrorFiles(logDirectory: string, nodes = 1): Promise<RankError[]> {
+  const found: { error: FoundError; writtenAt: number }[] = []
   for await (const path of errorFiles(logDirectory, MAX_DEPTH)) {
     const file = await readBounded(path)
     if (file) found.push({ error: rankError(path, file), writtenAt: file.writtenAt })
@@ -34,7 +35,7 @@ export async function readErrorFiles(logDirectory: string): Promise<RankError[]>
   // The timestamps are whole seconds, and one rank's failure takes the others down within one.
   found.sort((a, b) => a.error.timestamp - b.error.timestamp || a.writtenAt - b.writtenAt)
   return found
-    .map(({ error }) => error)
+    .map(({ error: { isLocal, ...error } }) => (isLocal && nodes > 1 ? { ...error, rank: null } : error))
     .filter((error, _, errors) => !(error.rank === null && errors.some((other) => isCopy(error, other))))
 }
 
@@ -111,7 +112,12 @@ const errorFile = z.object({
   timestamp: optional(timestamp),
 })
 
-function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
+interface FoundError extends RankError {
+  /** The rank is that of its folder, and not of what the file says. */
+  readonly isLocal: boolean
+}
+
+function rankError(path: string, { text, writtenAt }: BoundedFile): FoundError {
   const rank = rankOfFolder(path)
   const parsed = errorFile.safeParse(tryParseJson(text ?? ''))
   if (!parsed.success) {
@@ -121,7 +127,7 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
         : text === ''
           ? 'its error file is empty, which happens when a disk is full'
           : 'its error file cannot be read'
-    return { rank, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
+    return { rank, isLocal: true, cause: 'error', message, step: null, timestamp: writtenAt / 1000 }
   }
   const { message: written, extraInfo } = parsed.data.message
   const message = readMessage(written)?.text ?? shorten(written)
@@ -129,6 +135,7 @@ function rankError(path: string, { text, writtenAt }: BoundedFile): RankError {
   const location = traceback?.location ?? null
   return {
     rank: extraInfo.rank ?? rank,
+    isLocal: extraInfo.rank === undefined,
     cause: extraInfo.cause ?? causeOf(message),
     message,
     step: extraInfo.step ?? null,

@@ -12,13 +12,18 @@ export interface Traces {
   readonly logFile: string
   /** Null for a program that leaves no error files. */
   readonly errorDirectory: string | null
+  /** Without it one. */
+  readonly nodes?: number
 }
 
 export type Findings = Pick<LaunchRecord, 'errors' | 'lastLine' | 'rankExit'>
 
 /** The failure that comes first in `errors` is the cause, unless `rankExit` names a rank that left no error. */
-export async function findRootCause({ logFile, errorDirectory }: Traces, end: LaunchEnd): Promise<Findings> {
-  const files = errorDirectory === null ? [] : await readErrorFiles(errorDirectory)
+export async function findRootCause(
+  { logFile, errorDirectory, nodes }: Traces,
+  end: LaunchEnd,
+): Promise<Findings> {
+  const files = errorDirectory === null ? [] : await readErrorFiles(errorDirectory, nodes)
   if (end.status === 'not-started' || end.status === 'cancelled' || isSuccess(end)) return { errors: files }
   const lines = await readLogLines(logFile)
   if (end.status === 'timed-out')

@@ -24,6 +24,23 @@ const recorded = (message: string, extraInfo: object = { timestamp: '500' }) => 
   message: { message, extraInfo },
 })
 
+test('the agents of two nodes both count from rank 0, which is the rank of the training for neither', async () => {
+  const folder = await aFolder()
+  const files = { none_node0: recorded('of node 0'), none_node1: recorded('of node 1') }
+  const named = { none_node2: recorded('of node 2', { timestamp: '501', rank: 2 }) }
+  for (const [agent, content] of Object.entries({ ...files, ...named })) {
+    const file = join(folder, agent, 'attempt_0', '0', 'error.json')
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, JSON.stringify(content))
+  }
+  const found = await readErrorFiles(folder, 2)
+  expect(found.map(({ message, rank }) => [message, rank]).sort()).toEqual([
+    ['of node 0', null],
+    ['of node 1', null],
+    ['of node 2', 2],
+  ])
+})
+
 describe.concurrent('of real torchrun workers', () => {
   const torchrun = (folder: string, ...script: string[]) => ({
     command: [
