@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 
 
+@runtime_checkable
 class OutsideTrace(Protocol):
     def after_step(self) -> None: ...
     def finish(self) -> None: ...
