@@ -7,8 +7,11 @@ import { ROOT } from '../fixtures/processes/launching.ts'
 const DIST = join(ROOT, 'dist')
 const read = (name: string) => readFile(join(DIST, name), 'utf8')
 
-it('dist holds the bundle, the post entry, the licences and a package.json', async () => {
-  expect((await readdir(DIST)).sort()).toEqual(['index.js', 'licenses.txt', 'package.json', 'post.js'])
+it('dist holds the bundle, the post entry, the licences, a package.json and the cloud action', async () => {
+  expect((await readdir(DIST)).sort()).toEqual([
+    ...['cloud', 'index.js', 'licenses.txt', 'package.json', 'post.js'],
+  ])
+  expect((await readdir(join(DIST, 'cloud'))).sort()).toEqual(['index.js', 'licenses.txt', 'package.json'])
   expect(JSON.parse(await read('package.json'))).toEqual({ type: 'module' })
 })
 
