@@ -1,5 +1,6 @@
 // The runs of both variants -> their training loss and held-out loss over the samples seen, with the spread of the runs.
 import type { Variant } from '../../config/experiment.ts'
+import { HELD_OUT_LOSS } from '../../metrics/catalogue.ts'
 import { sumOf } from '../../statistics/averages.ts'
 import type { FinishedRun } from '../summary.ts'
 import { curveOf, type Line, partEnds, type SpreadCurve, spreadOf } from './spread.ts'
@@ -46,7 +47,7 @@ function meanLosses({ metrics: { steps } }: FinishedRun, ends: readonly number[]
 export function heldOutLoss(runs: readonly FinishedRun[], points: number): SpreadCurve | null {
   const evaluated = runs.map(({ run, metrics }) => ({
     variant: run.variant,
-    losses: new Map(metrics.evaluations.map(({ samples_seen, val_loss }) => [samples_seen, val_loss])),
+    losses: new Map(metrics.evaluations.map((one) => [one.samples_seen, one[HELD_OUT_LOSS]])),
   }))
   const all = [...new Set(evaluated.flatMap(({ losses }) => [...losses.keys()]))].sort((a, b) => a - b)
   const places = every(all, points)
