@@ -16,6 +16,7 @@ import { linesOf } from '../../read/lines.ts'
 import type { MetricsRecord } from '../../read/metrics-record.ts'
 import { metricsProblem, readMetrics } from '../../read/read-metrics.ts'
 import { COLLECTION_PROBLEM, type Reader } from '../../read/reader.ts'
+import { OF_ANOTHER_NODE } from '../folder/evidence.ts'
 import { plainText } from '../system/sanitize.ts'
 
 /** What is wrong with the files becomes part of the record. `folder`: of the run. */
@@ -129,8 +130,6 @@ export async function readMachineFiles(machineFile: string): Promise<readonly Ma
   return found.length === 0 ? null : withSteps(found, told?.[0] ?? null)
 }
 
-/** After an allocation of other nodes, a launch keeps the names of those that it ran on. */
-const OF_ANOTHER_NODE = /^machine-[A-Za-z0-9][\w.-]*\.jsonl$/
 const MAX_NODES = 1024
 
 /** Where other programs watch the nodes, Speedproof's own lines: when which step was reported. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { messageOf, RunError } from '../../errors.ts'
-import { SOURCE_FILES } from '../../read/readers.ts'
+import { isEvidence } from '../folder/evidence.ts'
 import { NEW_FILE } from '../folder/own-file.ts'
 import { ARTIFACT_LIMITS } from '../github/artifact/artifact-files.ts'
 
@@ -25,11 +25,10 @@ export const UNPACK_LIMITS: UnpackLimits = {
 // Names are ours, not the archive's: no link, no "..", no other folder can be meant by one of these.
 const NEEDED = ['result.json', 'evaluation/evaluations.jsonl']
 const RUN_FILE = /^runs\/[a-z0-9][a-z0-9-]{0,99}\/(.+)$/
-const NEEDED_OF_RUN = ['machine.jsonl', ...SOURCE_FILES]
 
 function isNeeded(name: string): boolean {
   const [, ofRun] = RUN_FILE.exec(name) ?? []
-  return NEEDED.includes(name) || (ofRun !== undefined && NEEDED_OF_RUN.includes(ofRun))
+  return NEEDED.includes(name) || (ofRun !== undefined && isEvidence(ofRun))
 }
 
 /** Throws a RunError for an archive that is broken, too large, or has a file twice. */

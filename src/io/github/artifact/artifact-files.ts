@@ -3,7 +3,8 @@ import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { messageOf } from '../../../errors.ts'
-import { RAW_SOURCE, SOURCE_FILES } from '../../../read/readers.ts'
+import { RAW_SOURCE } from '../../../read/readers.ts'
+import { isEvidence } from '../../folder/evidence.ts'
 
 export interface ArtifactFiles {
   /** Absolute paths of regular files. */
@@ -30,13 +31,12 @@ const MAX_RAW_BYTES = 20 * 1000 ** 2
 /** A verdict is made from these: they must not give way to what else a trainer writes. */
 function isNeeded(path: string): boolean {
   const ofRun = /(?:^|\/)runs\/[^/]+\/(.+)$/.exec(path)?.[1]
-  return ofRun === undefined ? NEEDED.test(path) : CONFIG.test(ofRun) || NEEDED_OF_RUN.includes(ofRun)
+  return ofRun === undefined ? NEEDED.test(path) : CONFIG.test(ofRun) || isEvidence(ofRun)
 }
 
 const NEEDED = /(^|\/)(result\.json|report\.md|evaluation\/evaluations\.jsonl)$/
 /** In the format of the trainer. */
 const CONFIG = /^config(\.\w+)?$/
-const NEEDED_OF_RUN = ['machine.jsonl', ...SOURCE_FILES]
 
 // The artifact service refuses the whole artifact for one such name (they do not exist on NTFS), a report for a backslash.
 const FORBIDDEN_IN_PATHS = /[":<>|*?\r\n\\]/
