@@ -30,15 +30,13 @@ it('what a verdict needs is unpacked as it is', async () => {
   expect(await readFile(join(folder, METRICS), 'utf8')).toBe('a line\n')
 })
 
-it.each([
-  'machine.jsonl',
-  'machine-n2.cluster.jsonl',
-  'steps.jsonl',
-  'profile/profile.json',
-])('what was seen of every node of a launch is unpacked: %s', async (name) => {
-  const { folder, files } = await unpack([{ name: `runs/01-block-1-baseline/${name}`, content: 'x' }])
-  expect(files).toEqual([join(folder, 'runs/01-block-1-baseline', name)])
-})
+it.each(['machine.jsonl', 'machine-n2.cluster.jsonl', 'steps.jsonl', 'profile/profile.json'])(
+  'what was seen of every node of a launch is unpacked: %s',
+  async (name) => {
+    const { folder, files } = await unpack([{ name: `runs/01-block-1-baseline/${name}`, content: 'x' }])
+    expect(files).toEqual([join(folder, 'runs/01-block-1-baseline', name)])
+  },
+)
 
 it.each([
   'report.md',
