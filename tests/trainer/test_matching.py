@@ -117,7 +117,7 @@ FILES = {
     "waves2d": ("2D_rdb_NA_NA.h5", lambda path: write_grouped(path, (8, 8), 1)),
     "flow1d": ("1D_CFD_Rand_Train.hdf5", lambda path: write_flow(path, (32,))),
     "shock1d": ("1D_CFD_Shock_Train.hdf5", lambda path: write_flow(path, (32,))),
-    "flow2d": ("2D_CFD_Rand_Train.hdf5", lambda path: write_flow(path, (8, 8))),
+    "flow2d": ("2D_CFD_Any_Train.hdf5", lambda path: write_flow(path, (8, 8))),
 }
 
 
