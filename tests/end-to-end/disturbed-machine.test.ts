@@ -126,7 +126,7 @@ it('who waits too long for the machine is told for whom, and leaves the folder o
   expect(ended.exitCode).toBe(4)
   expect(ended.stdout).toMatch(/waiting up to 1 s \(launch\.lock_minutes\) for process \d+ on /)
   expect(ended.stdout).toMatch(
-    /faulty invalid on this host: lock: waited 1 s for process \d+ on .+; end it, or raise launch\.lock_minutes/,
+    /faulty invalid on this host: lock: waited \d+ s for process \d+ on .+; end it, or raise launch\.lock_minutes/,
   )
   expect(await readFile(join(folder, 'out/result.json'), 'utf8')).toBe('of the other')
   expect(ended.stdout).toMatch(/Report: out\/not-run\/.+\/report\.md/)
