@@ -36,7 +36,8 @@ export function checkInterconnect(
   const seen = [...probeSeen(probe), ...launchesSeen(launched)]
   const wanted = launch.interconnect
   if (probe === undefined && seen.length === 0 && wanted === undefined) return []
-  return [machineCheck('interconnect', findingOf(wanted, probe, seen, hasOwnNccl(variants)))]
+  const silent = launch.nodes * launch.nproc_per_node > 1 ? silentLaunches(launched) : []
+  return [machineCheck('interconnect', findingOf(wanted, probe, seen, silent, hasOwnNccl(variants)))]
 }
 
 type Probe = Preflight['interconnect']
@@ -45,6 +46,7 @@ function findingOf(
   wanted: Transport | undefined,
   probe: Probe,
   seen: readonly Seen[],
+  silent: readonly string[],
   mayDiffer: boolean,
 ): Finding {
   const wrong = wanted === undefined ? [] : seen.filter((one) => decisive(one).some((way) => way !== wanted))
@@ -60,6 +62,15 @@ function findingOf(
   const shown = shownText(probe, seen)
   if (probe?.status === 'measured' && probe.value.backend !== 'nccl')
     return notMeasured(`${shown}; only NCCL is judged`)
+  if (silent.length > 0) {
+    const unknown = `which way NCCL took is unknown in ${listed(silent, 2)}`
+    // What the experiment names has to be seen, or any launch could have gone another way.
+    return wanted === undefined
+      ? notMeasured([shown, unknown].filter(Boolean).join('; '))
+      : failed(
+          `launch.interconnect names ${wanted}, but ${unknown}. Set no NCCL_DEBUG variable, so that NCCL's log can be read, or name no transport`,
+        )
+  }
   if (seen.length === 0) return notMeasured(probe?.status === 'not-measured' ? probe.reason : NOTHING_SAID)
   const warnings = [
     ...(wanted === undefined && seen.some((one) => decisive(one).includes('sockets'))
@@ -84,6 +95,13 @@ function launchesSeen(launched: readonly Launched[]): Seen[] {
     const transports = outcome.status === 'finished' ? launch?.interconnect : null
     return transports ? [{ title: outcome.run.id, variant: outcome.run.variant, transports }] : []
   })
+}
+
+/** Finished launches of which nothing tells the way. */
+function silentLaunches(launched: readonly Launched[]): string[] {
+  return launched.flatMap(({ launch, outcome }) =>
+    outcome.status === 'finished' && !launch?.interconnect ? [outcome.run.id] : [],
+  )
 }
 
 /** The way between nodes where there are several, else that within the host: it bounds the others. */

@@ -101,15 +101,18 @@ describe('the transport that the experiment names', () => {
     expect(found(anInterconnect('nvlink'), probe)?.status).toBe('failed')
   })
 
-  test('was not measured where NCCL said nothing', () => {
+  test('fails where a launch does not tell its way, whatever the probe has seen', () => {
+    const silent = launchesBy(({ outcome }) => (outcome.run.variant === 'baseline' ? NVLINK : null))
+    for (const probe of [aProbe(), null])
+      expect(found(anInterconnect('nvlink'), probe, silent)).toMatchObject({
+        status: 'failed',
+        detail: expect.stringContaining('is unknown in'),
+      })
+  })
+
+  test('was not measured before the first launch where nothing was seen', () => {
     const silent = aProbe({ transports: { within: [], between: [] } })
-    expect(
-      found(
-        anInterconnect('nvlink'),
-        silent,
-        launchesBy(() => null),
-      )?.status,
-    ).toBe('not-measured')
+    expect(found(anInterconnect('nvlink'), silent)?.status).toBe('not-measured')
     expect(found(anInterconnect('nvlink'), null)?.status).toBe('not-measured')
   })
 })
@@ -118,6 +121,16 @@ describe('without a name', () => {
   test('there is no check where nothing was looked at, as in older results', () => {
     expect(checkInterconnect(anInterconnect(), aPreflight(), ALL)).toEqual([])
     expect(checkInterconnect(anInterconnect(), null, ALL)).toEqual([])
+  })
+
+  test('a launch that does not tell its way leaves the question open', () => {
+    expect(
+      found(
+        anInterconnect(),
+        aProbe(),
+        launchesBy(() => null),
+      )?.status,
+    ).toBe('not-measured')
   })
 
   test('sockets are a warning, other ways none', () => {
