@@ -1,6 +1,6 @@
 // A machine record -> the numbers of one run: clocks, power, temperature, throttling, utilisation, energy.
 import { meanOf, sumOf } from '../statistics/averages.ts'
-import type { GpuSample, MachineRecord, Watched } from './machine-record.ts'
+import type { GpuSample, MachineRecord, Preflight, Watched } from './machine-record.ts'
 import { samplesAfter } from './steady-state.ts'
 import { type FinishedRun, summarizeRuns } from './summary.ts'
 
@@ -13,6 +13,8 @@ export interface MachineSummary {
   readonly gpus: number
   /** Those of the GPU with the fewest. */
   readonly steadySamples: number
+  /** False where a node, or a GPU that was there before the first run, has left no record: no number is of all GPUs then. */
+  readonly isWhole: boolean
   /** False when sampling ended before the run did, or paused, on any node. */
   readonly isComplete: boolean
   readonly meanSmClockMhz: number | null
@@ -62,22 +64,72 @@ interface SteadyWindow extends Window {
 }
 
 /** Of the runs that were watched, each in its own steady part, so that a run is judged alike whatever follows it. */
-export function summarizeMachines(runs: readonly FinishedRun[], { records }: Watched): MachineSummary[] {
+export function summarizeMachines(
+  runs: readonly FinishedRun[],
+  { preflight, records }: Watched,
+): MachineSummary[] {
   return runs.flatMap((run) => {
     const ofNodes = records.get(run.run.id)
-    return ofNodes === undefined ? [] : [summarizeMachine(run, ofNodes)]
+    return ofNodes === undefined ? [] : [summarizeMachine(run, ofNodes, expectedOf(preflight))]
   })
 }
 
-/** A cache: neither a run nor its records change, and each later launch asks about both again. */
-const summaries = new WeakMap<FinishedRun, { records: readonly MachineRecord[]; summary: MachineSummary }>()
+/** What has to have a record. */
+interface Expected {
+  readonly nodes: number
+  /** On each node: they are alike, or the experiment is invalid. */
+  readonly gpus: number
+}
 
-export function summarizeMachine(run: FinishedRun, records: readonly MachineRecord[]): MachineSummary {
+const NOTHING_EXPECTED: Expected = { nodes: 0, gpus: 0 }
+
+function expectedOf(preflight: Preflight | null): Expected {
+  if (preflight === null) return NOTHING_EXPECTED
+  const { nodes, gpus } = preflight
+  return { nodes: nodes?.length ?? 1, gpus: gpus.status === 'measured' ? gpus.value.length : 0 }
+}
+
+/** A cache: neither a run nor its records change, and each later launch asks about both again. */
+const summaries = new WeakMap<FinishedRun, Known>()
+
+interface Known {
+  readonly records: readonly MachineRecord[]
+  readonly expected: Expected
+  readonly summary: MachineSummary
+}
+
+export function summarizeMachine(
+  run: FinishedRun,
+  records: readonly MachineRecord[],
+  expected = NOTHING_EXPECTED,
+): MachineSummary {
   const known = summaries.get(run)
-  if (known?.records === records) return known.summary
-  const summary = summaryOf(run, records)
-  summaries.set(run, { records, summary })
+  if (
+    known?.records === records &&
+    known.expected.nodes === expected.nodes &&
+    known.expected.gpus === expected.gpus
+  )
+    return known.summary
+  const summary = asFarAsWhole(summaryOf(run, records), records, expected)
+  summaries.set(run, { records, expected, summary })
   return summary
+}
+
+/** The numbers of some GPUs are not those of all: a missing one would seem to save energy. */
+function asFarAsWhole(
+  summary: MachineSummary,
+  records: readonly MachineRecord[],
+  expected: Expected,
+): MachineSummary {
+  const isWhole =
+    records.length >= expected.nodes && records.every(({ gpus }) => gpus.length >= expected.gpus)
+  return isWhole
+    ? summary
+    : {
+        ...summary,
+        ...{ isWhole, isComplete: false, powerWatts: null, energyJoules: null, utilization: null },
+        ...{ meanSmClockMhz: null, minSmClockMhz: null },
+      }
 }
 
 /** One GPU of one node, with its samples in the steady part. */
@@ -101,6 +153,7 @@ function summaryOf(run: FinishedRun, records: readonly MachineRecord[]): Machine
     nodes,
     gpus: gpus.length,
     steadySamples: gpus.reduce((fewest, { samples }) => Math.min(fewest, samples.length), steady.length),
+    isWhole: true,
     isComplete: nodes.length > 0 && nodes.every(({ isComplete }) => isComplete),
     meanSmClockMhz: mean(clocks),
     minSmClockMhz: extreme(clocks, Math.min),

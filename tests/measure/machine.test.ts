@@ -38,6 +38,7 @@ test('a watched run becomes its numbers', () => {
     runId: RUN.run.id,
     gpus: 2,
     steadySamples: 11,
+    isWhole: true,
     isComplete: true,
     meanSmClockMhz: 1500,
     minSmClockMhz: 1500,

@@ -53,7 +53,7 @@ export async function readRecorded(resultFile: string, judgedBy: JudgedBy): Prom
   const records = new Map<string, readonly MachineRecord[]>()
   for (const { run, launch } of inOrder(plan, recorded.launches)) {
     const { directory, machineFile } = workspace.runFiles(run)
-    const ofNodes = await readMachineFiles(machineFile)
+    const ofNodes = await readMachineFiles(machineFile, recorded.preflight?.nodes?.length ?? 1)
     if (ofNodes) records.set(run.id, ofNodes)
     done.push({ launch, outcome: outcomeOf(run, launch, await readRunMetrics(directory, reader)) })
   }

@@ -118,19 +118,22 @@ function isAbsent(error: unknown): boolean {
 
 /**
  * What was seen of each node in a launch, the first node first; null where nothing was. A node without a record is left out,
- * and what is judged knows how many there should be. `machineFile`: of the first node, or of the one host.
+ * and what is judged knows how many there should be. `machineFile`: of the first node, or of the one host. `nodes`: of how
+ * many at most; more files than these are somebody else's.
  */
-export async function readMachineFiles(machineFile: string): Promise<readonly MachineRecord[] | null> {
+export async function readMachineFiles(
+  machineFile: string,
+  nodes: number,
+): Promise<readonly MachineRecord[] | null> {
   const folder = dirname(machineFile)
+  // By the names that they have: after an allocation of other nodes, a launch keeps the names of its own.
   const others = (await readdir(folder).catch(() => [])).filter((name) => OF_ANOTHER_NODE.test(name)).sort()
-  const files = [machineFile, ...others.slice(0, MAX_NODES).map((name) => join(folder, name))]
+  const files = [machineFile, ...others.slice(0, nodes - 1).map((name) => join(folder, name))]
   const found: MachineRecord[] = []
   for (const file of files) found.push(...((await readMachineFile(file)) ?? []))
   const told = await readMachineFile(join(folder, STEPS_FILE))
   return found.length === 0 ? null : withSteps(found, told?.[0] ?? null)
 }
-
-const MAX_NODES = 1024
 
 /** Where other programs watch the nodes, Speedproof's own lines: when which step was reported. */
 export const STEPS_FILE = 'steps.jsonl'

@@ -73,7 +73,7 @@ export async function examineMachine(
     },
     watch: (file) => startSampler({ gpus, file, python: request.python, context: request.context }),
     async recall(runId, file) {
-      const ofNodes = await readMachineFiles(file)
+      const ofNodes = await readMachineFiles(file, 1)
       if (ofNodes !== null) records.set(runId, ofNodes)
     },
   }
@@ -105,7 +105,7 @@ export async function examineNodes(
         context: request.context,
       }),
     async recall(runId, file) {
-      const ofNodes = await readMachineFiles(file)
+      const ofNodes = await readMachineFiles(file, facts.nodes?.length ?? 1)
       if (ofNodes !== null) records.set(runId, ofNodes)
     },
   }

@@ -6,7 +6,7 @@ import type { RunSummary } from '../../measure/summary.ts'
 import { listed } from '../../text/wording.ts'
 import { checkInterconnect } from './interconnect.ts'
 import { failed, type MachineCheck, machineCheck, notMeasured } from './machine-check.ts'
-import { checkAlike, checkNodes, nodesIn } from './nodes.ts'
+import { checkAlike, checkNodes } from './nodes.ts'
 import { checkLock } from './preflight.ts'
 import { checkRuns, sawProcesses, unlockedRuns } from './runs.ts'
 
@@ -25,7 +25,7 @@ export function checkMachine(
     const unused = notMeasured(`the runs used ${listed(deviceNames(runs))} and no GPU of this machine`)
     return [...always, machineCheck('GPUs', unused)]
   }
-  const checks = [...checkNodes(preflight), ...checkRuns(runs, machines, nodesIn(preflight).length)]
+  const checks = [...checkNodes(preflight), ...checkRuns(runs, machines)]
   const { gpus } = preflight
   return [
     ...always,
@@ -37,9 +37,13 @@ export function checkMachine(
 }
 
 /** Of the experiment, and of each launch on the nodes whose watchers lock them. */
-function lockCheck({ lock, gpus }: Preflight, machines: readonly MachineSummary[]): MachineCheck {
+function lockCheck({ lock, gpus, nodes }: Preflight, machines: readonly MachineSummary[]): MachineCheck {
   const check = checkLock(lock, gpus)
   const unlocked = unlockedRuns(machines)
+  // On the nodes of a cluster it is their watchers that lock.
+  const isUntold = nodes !== undefined && machines.some(({ isWhole }) => !isWhole)
+  if (isUntold && check.status === 'passed' && unlocked.length === 0)
+    return machineCheck('lock', notMeasured('not every node told in every run whether it was locked'))
   return check.status === 'failed' || unlocked.length === 0
     ? check
     : machineCheck(

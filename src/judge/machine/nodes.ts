@@ -6,11 +6,6 @@ import { checkPreflight } from './preflight.ts'
 
 type Answered = Extract<NodeFacts, { status: 'answered' }>
 
-/** Names of the nodes in the order of their ranks; null on the one host of an experiment. */
-export function nodesIn({ nodes }: Preflight): readonly (string | null)[] {
-  return nodes === undefined ? [null] : nodes.map(({ node }) => node)
-}
-
 /** The checks of each node's facts, one for all: what differs names the nodes. */
 export function checkNodes(preflight: Preflight): MachineCheck[] {
   const { nodes, processesWanted } = preflight

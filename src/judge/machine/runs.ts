@@ -17,19 +17,12 @@ import {
 /** Share of steady samples with a slowdown, above which a run is not comparable. */
 const MAX_SLOWDOWN_SHARE = 0.01
 
-/** `runs` are the finished ones that count, `machines` all that were watched; a machine has so many nodes. */
-export function checkRuns(
-  runs: readonly RunSummary[],
-  machines: readonly MachineSummary[],
-  nodes: number,
-): MachineCheck[] {
+/** `runs` are the finished ones that count, `machines` all that were watched. */
+export function checkRuns(runs: readonly RunSummary[], machines: readonly MachineSummary[]): MachineCheck[] {
   const watched = runs.filter(({ runId }) => machines.some((machine) => machine.runId === runId))
   // What disturbs a warm-up launch disturbs nothing that is counted.
   const measured = new Set(runs.filter(isMeasured).map(({ runId }) => runId))
-  const counted = machines
-    .filter(({ runId }) => measured.has(runId))
-    // A node of which nothing was written was not watched.
-    .map((machine) => ({ ...machine, isComplete: machine.isComplete && machine.nodes.length >= nodes }))
+  const counted = machines.filter(({ runId }) => measured.has(runId))
   const complete = counted.filter(({ isComplete }) => isComplete)
   const incomplete = [...measured].filter((id) => !complete.some(({ runId }) => runId === id))
   const ofCounted = (check: (seen: readonly MachineSummary[]) => Finding): Finding => {
@@ -46,8 +39,8 @@ export function checkRuns(
       ? notMeasured('not every run was monitored')
       : found
   const ofNodes = (found: Finding): Finding =>
-    found.status === 'passed' && machines.some((machine) => machine.nodes.length < nodes)
-      ? notMeasured('not every node was monitored in every run')
+    found.status === 'passed' && machines.some(({ isWhole }) => !isWhole)
+      ? notMeasured('not every GPU of every node was monitored in every run')
       : found
   return [
     machineCheck('GPU state', ofAll(ofNodes(checkFingerprints(machines)))),

@@ -186,10 +186,10 @@ test('a launch is read with all of its nodes, the first one first', async () => 
     await expect.poll(() => count(watcher.file, 'gpu'), patience).toBeGreaterThan(0)
     await watcher.stop()
   }
-  const records = await readMachineFiles(join(folder, 'machine.jsonl'))
+  const records = await readMachineFiles(join(folder, 'machine.jsonl'), 2)
   expect(records?.map(({ node, gpus }) => [node, gpus.length])).toEqual([
     ['n1', 2],
     ['n2', 2],
   ])
-  expect(await readMachineFiles(join(await aFolder(), 'machine.jsonl'))).toBeNull()
+  expect(await readMachineFiles(join(await aFolder(), 'machine.jsonl'), 2)).toBeNull()
 })

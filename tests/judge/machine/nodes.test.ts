@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { disturbanceOf } from '../../../src/judge/machine/disturbance.ts'
 import { checkMachine, isFit } from '../../../src/judge/machine/machine.ts'
-import { summarizeMachine } from '../../../src/measure/machine.ts'
+import { summarizeMachines } from '../../../src/measure/machine.ts'
 import type { MachineRecord, NodeFacts } from '../../../src/measure/machine-record.ts'
 import { aFinishedRun, anExperiment, aRunSummary } from '../../fixtures/builders.ts'
 import {
@@ -32,8 +32,11 @@ const recordOf = (node: string, difference: Partial<MachineRecord> = {}) =>
 /** One measured run, with what its nodes have seen. */
 function checksOf(records: readonly MachineRecord[], preflight = TWO) {
   const summary = aRunSummary({ runId: RUN.run.id })
-  return checkMachine(preflight, [summary], [summarizeMachine({ ...RUN }, records)])
+  return checkMachine(preflight, [summary], machinesOf(records, preflight))
 }
+
+const machinesOf = (records: readonly MachineRecord[], preflight = TWO) =>
+  summarizeMachines([{ ...RUN }], { preflight, records: new Map([[RUN.run.id, records]]) })
 
 const found = (name: string, checks: ReturnType<typeof checkMachine>) =>
   checks.find((check) => check.name === name)
@@ -97,6 +100,22 @@ describe('the facts of the nodes', () => {
 })
 
 describe('what was seen of the nodes during the runs', () => {
+  test.each<[string, MachineRecord[]]>([
+    ['a node has no record', [recordOf('n1')]],
+    [
+      'nvidia-smi of a node gave no answer',
+      [recordOf('n1'), recordOf('n2', { gpus: [], samples: [], energy: [] })],
+    ],
+    ['a node shows one GPU less', [recordOf('n1'), recordOf('n2', { gpus: ['GPU-0'] })]],
+  ])('is of no number, lock or throttling where %s', (_, records) => {
+    const [machine] = machinesOf(records)
+    expect(machine).toMatchObject({ isWhole: false, powerWatts: null, energyJoules: null, utilization: null })
+    const checks = checksOf(records)
+    expect(found('lock', checks)?.status).toBe('not-measured')
+    for (const name of ['throttling', 'GPU state', 'GPU release'])
+      expect(found(name, checks)?.status).not.toBe('passed')
+  })
+
   const hot = recordOf('n2', {
     samples: aMachineRecord().samples.map((sample) => aGpuSample({ ...sample, event_reasons: 0x40 })),
   })
