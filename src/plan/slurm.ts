@@ -9,6 +9,8 @@ export interface AgentPlace {
   readonly agent: string
   readonly workingDirectory: string
   readonly gpusPerNode: number
+  /** On each node, one per GPU: its other GPUs are not watched. */
+  readonly processes: number
   readonly leaseFile: string
 }
 
@@ -36,7 +38,7 @@ export function allocationCommand(
     ...(minutes === undefined ? [] : [`--time=${minutes}`]),
     // A job that Slurm starts again would measure for nobody.
     '--no-requeue',
-    '--export=PATH,HOME',
+    '--export=PATH,HOME,LD_LIBRARY_PATH',
     `--chdir=${workingDirectory}`,
     `--output=${logFile}`,
     ...options,
@@ -89,7 +91,7 @@ export interface AgentWords {
 
 export function launchWords(
   { folder, marker, machineFile, address }: AgentWords,
-  { leaseFile, names, nodes }: Pick<StepPlace, 'leaseFile' | 'names' | 'nodes'>,
+  { leaseFile, names, nodes, processes }: Pick<StepPlace, 'leaseFile' | 'names' | 'nodes' | 'processes'>,
   command: readonly string[],
 ): string[] {
   return [
@@ -101,6 +103,7 @@ export function launchWords(
     ...['--nodes', nodes.join(',')],
     ...['--address', address],
     ...['--machine', machineFile],
+    ...['--processes', String(processes)],
     ...['--keep', names.join(',')],
     '--',
     ...command,
@@ -117,7 +120,8 @@ export function slurmCommands(
   const { launch } = experiment
   const gpusPerNode = launch.slurm?.gpus_per_node ?? 0
   const leaseFile = `${folder}/lease`
-  const place = { python: launch.python, agent, workingDirectory: '.', gpusPerNode, leaseFile }
+  const processes = launch.nproc_per_node
+  const place = { python: launch.python, agent, workingDirectory: '.', gpusPerNode, processes, leaseFile }
   const names = ['NAMES']
   const words = {
     folder: `${files.directory}/agents`,
@@ -129,7 +133,7 @@ export function slurmCommands(
   const nodes = ['FIRST_NODE', ...others]
   const step = stepCommand(
     { ...place, jobId: 'JOB', nodes, names },
-    launchWords(words, { leaseFile, names, nodes }, command),
+    launchWords(words, { leaseFile, names, nodes, processes }, command),
   )
   return isFirst ? [allocationCommand(experiment, place, `${folder}/job.txt`), step] : [step]
 }

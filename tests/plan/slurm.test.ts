@@ -9,6 +9,7 @@ const PLACE = {
   agent: '/shared/agent.py',
   workingDirectory: '/shared/work',
   gpusPerNode: 8,
+  processes: 8,
   leaseFile: '/shared/lease',
 }
 const allocated = (slurm: NonNullable<typeof launch.slurm>, place = PLACE) =>

@@ -112,7 +112,7 @@ def content_hash(place: Path) -> str:
             while chunk := file.read(CHUNK_BYTES):
                 content.update(chunk)
     except OSError as error:
-        return f"unreadable: {error.strerror}"
+        return f"unreadable on {nvidia_smi.node_name()}: {error.strerror}"
     return content.hexdigest()
 
 

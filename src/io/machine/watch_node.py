@@ -57,7 +57,7 @@ class Watcher:
         self.variable = f"{MARKER_VARIABLE}={marker}".encode()
         self.gpus = gpus
         self.uuids = [str(gpu["uuid"]) for gpu in gpus]
-        self.started = time.monotonic()
+        self.started, self.started_at = time.monotonic(), time.time()
         self.written = 0
         self.is_complete = True
         self.is_ours: dict[int, bool] = {}
@@ -89,7 +89,7 @@ class Watcher:
                 "fingerprint": nvidia_smi.fingerprint(self.gpus),
                 "node": nvidia_smi.node_name(),
                 "host": nvidia_smi.host_name(),
-                "started_at": round(time.time(), 3),
+                "started_at": round(self.started_at, 3),
                 "lock": locked,
             }
         )

@@ -65,11 +65,15 @@ export function noiseKeyOf(
 ): NoiseKey | null {
   const [run] = runs
   if (preflight === null || !run) return null
-  const { host, gpus } = preflight
-  const seen = gpus.status === 'measured' ? gpus.value : []
+  const { host, gpus, nodes = [] } = preflight
+  const ofNodes = nodes.flatMap((node) => (node.status === 'answered' ? [node.gpus] : []))
+  const seen = (ofNodes.length > 0 ? ofNodes : [gpus]).flatMap((found) =>
+    found.status === 'measured' ? found.value : [],
+  )
+  const hosts = nodes.length > 1 ? nodes.map(({ node }) => node) : [host.name]
   return {
     training,
-    machine: seen.length > 0 ? seen.map(({ uuid }) => uuid).join(', ') : `${host.name}, ${host.cpu}`,
+    machine: seen.length > 0 ? seen.map(({ uuid }) => uuid).join(', ') : `${hosts.join(', ')}, ${host.cpu}`,
     state: [
       `${host.cores} cores`,
       `kernel ${host.kernel}`,

@@ -39,6 +39,7 @@ async function anAgent(
     nodes: 'n1,n2',
     address: '127.0.0.1',
     machine: join(place, 'machine.jsonl'),
+    processes: '1',
     keep: 'PATH,KEPT',
   }
   const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])

@@ -146,6 +146,7 @@ def launch_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--nodes", required=True, help="names in the order of their ranks")
     parser.add_argument("--address", required=True, help="where the first node is reached")
     parser.add_argument("--machine", required=True, help="file for what is seen of the first node's GPUs")
+    parser.add_argument("--processes", required=True, help="ranks of a node, one per GPU")
     parser.add_argument("--keep", default="", help="environment variables that the ranks may see")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
@@ -279,7 +280,7 @@ def start_watcher(options: argparse.Namespace, environment: dict[str, str]) -> t
         (os.POSIX_SPAWN_DUP2, log, 2),
     ]
     command = [sys.executable, "-I", "-S", str(WATCHER), "--out", str(out)]
-    command += ["--marker", marker_here(options.marker)]
+    command += ["--marker", marker_here(options.marker), "--processes", options.processes]
     # Without the marker: it is none of the processes that it looks for.
     seen = {name: value for name, value in environment.items() if name != MARKER_VARIABLE}
     seen[NODE_VARIABLE] = options.node

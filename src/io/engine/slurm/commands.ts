@@ -54,10 +54,13 @@ export interface JobFacts {
   readonly nodeList: string
 }
 
-/** Null where Slurm cannot say: it has forgotten the job, or its controller does not answer. */
+/** Null where its controller does not answer. A job that Slurm has forgotten is over. */
 export async function jobFacts(jobId: string): Promise<JobFacts | null> {
   const answer = await ask(['scontrol', '--oneliner', 'show', 'job', jobId])
-  if (answer.status === 'refused') return null
+  if (answer.status === 'refused')
+    return /invalid job id/i.test(answer.reason)
+      ? { state: 'FORGOTTEN', reason: 'Slurm knows it no more', nodes: 0, nodeList: '' }
+      : null
   const values = valuesIn(answer.stdout)
   return {
     state: values.get('JobState') ?? 'UNKNOWN',

@@ -26,15 +26,15 @@ export async function releaseAllocation(state: string): Promise<Release> {
   if (left === undefined) return { given: null, remains: null }
   const isOver = async () => {
     const job = left.jobId === null ? null : await jobFacts(left.jobId)
-    return job === null || lossOf(job) !== null
+    return job !== null && lossOf(job) !== null
   }
-  if (left.jobId !== null && (await isOver())) return { given: null, remains: null }
+  const wasOver = left.jobId !== null && (await isOver())
   try {
     endLease(left.leaseFile)
   } catch {
     // Whoever moved the folder has its lease grow old.
   }
-  if (left.jobId === null) return { given: null, remains: null }
+  if (left.jobId === null || wasOver) return { given: null, remains: null }
   await cancelJob(left.jobId)
   const deadline = performance.now() + GIVEN_BACK_SECONDS * 1000
   while (performance.now() < deadline) {

@@ -48,6 +48,7 @@ export async function openSlurm(request: SlurmRequest, hooks: SlurmHooks): Promi
     agent,
     workingDirectory,
     gpusPerNode: gpus ?? ((await hasGpus(launch.slurm?.partition)) ? launch.nproc_per_node : 0),
+    processes: launch.nproc_per_node,
     leaseFile: lease.file,
   }
   if (process.env.SLURM_JOB_ID !== undefined) hooks.onAllocation({ jobId: null, leaseFile: lease.file })
