@@ -1,4 +1,4 @@
-// What a machine is called: derived from the workflow run, so that whoever takes it down needs nothing from who started it.
+// The name of a rented machine, made of the workflow run's id and attempt: the stop job makes it again by itself.
 import { createHash } from 'node:crypto'
 
 export interface WorkflowAttempt {

@@ -24,7 +24,7 @@ async function start(flags: WishFlags & { leg: string }): Promise<void> {
     needed(process.env, 'SPEEDPROOF_RUNNER_TOKEN', 'a token with Administration: write on this repository'),
     ownRepository(),
   )
-  // Before anything is rented: whoever takes it down needs no more than this.
+  // Written before anything is rented: the stop job needs nothing else.
   setInCommandFile('OUTPUT', 'runner', JSON.stringify([name]))
   await startMachine(name, wish, { dstack: openDstack(), registry, cancelled, note: printNote })
   printNote(`runner ${name} waits for its job`)

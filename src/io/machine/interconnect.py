@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import nvidia_smi
 
@@ -131,7 +132,7 @@ def work(names: list[str], ranks: int, backend: str) -> int:
     for one, other in pairs:
         dist.barrier()  # one pair at a time: two would share a link
         between.append(gigabytes_per_second([*of_node[one], *of_node[other]]))
-    seen: list[dict[str, object]] = [{} for _ in range(nodes * ranks)]
+    seen: list[dict[str, Any]] = [{} for _ in range(nodes * ranks)]
     own = {"within": within[node] if within else None, "between": between}
     dist.all_gather_object(seen, {**own, "log": own_log()})
     if rank == 0:
@@ -141,10 +142,10 @@ def work(names: list[str], ranks: int, backend: str) -> int:
 
 
 def report(
-    seen: list[dict[str, object]], names: list[str], ranks: int, backend: str, pairs: list[tuple[int, int]]
+    seen: list[dict[str, Any]], names: list[str], ranks: int, backend: str, pairs: list[tuple[int, int]]
 ) -> None:
     first_of = [seen[node * ranks] for node in range(len(names))]
-    lines = dict.fromkeys(line for one in seen for line in one["log"])  # type: ignore[attr-defined]
+    lines = dict.fromkeys(line for one in seen for line in one["log"])
     print(
         json.dumps(
             {
@@ -158,7 +159,7 @@ def report(
                 "between": [
                     {
                         "nodes": [names[one], names[other]],
-                        "gigabytesPerSecond": first_of[one]["between"][index],  # type: ignore[index]
+                        "gigabytesPerSecond": first_of[one]["between"][index],
                     }
                     for index, (one, other) in enumerate(pairs)
                 ],

@@ -103,7 +103,7 @@ async function runExperiment(
 
 interface FoundEngine extends AsyncDisposable {
   readonly engine: Engine
-  /** Why there is none to launch with: a queue that was too long, a partition that is unknown. */
+  /** Why nothing can be launched: the queue took too long, or the partition is unknown. */
   readonly problem: Error | null
 }
 

@@ -281,7 +281,7 @@ def start_watcher(options: argparse.Namespace, environment: dict[str, str]) -> t
     ]
     command = [sys.executable, "-I", "-S", str(WATCHER), "--out", str(out)]
     command += ["--marker", marker_here(options.marker), "--processes", options.processes]
-    # Without the marker: it is none of the processes that it looks for.
+    # Without the marker, so that the watcher is not taken for a process of the launch.
     seen = {name: value for name, value in environment.items() if name != MARKER_VARIABLE}
     seen[NODE_VARIABLE] = options.node
     pid = os.posix_spawn(sys.executable, command, seen, file_actions=actions, setsigmask=())

@@ -22,7 +22,7 @@ export interface SlurmRequest extends EngineRequest {
 }
 
 export interface SlurmHooks extends Omit<QueueHooks, 'onJob'> {
-  /** Called as soon as there is something to give back, for whoever outlives us. */
+  /** Called as soon as there is something to give back: after a kill, the post step does it. */
   readonly onAllocation: (left: LeftAllocation) => void
 }
 
